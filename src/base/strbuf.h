@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* A growing string. Out of memory ends the tool (never used inside the target). */
+#ifndef LOUPE_BASE_STRBUF_H
+#define LOUPE_BASE_STRBUF_H
+
+#include <stdarg.h>
+#include <stddef.h>
+
+struct strbuf {
+    char *text; /* always a C string once something was added; NULL when empty and new */
+    size_t len, room;
+};
+
+void strbuf_add(struct strbuf *b, const char *text, size_t len);
+void strbuf_puts(struct strbuf *b, const char *text);
+void strbuf_putc(struct strbuf *b, char c);
+void strbuf_printf(struct strbuf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void strbuf_vprintf(struct strbuf *b, const char *format, va_list args);
+void strbuf_clear(struct strbuf *b);
+void strbuf_free(struct strbuf *b);
+/* The text, owned by the caller; the buffer is empty afterwards. Never NULL. */
+char *strbuf_take(struct strbuf *b);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The program graph: program, procedures, regions, statements, as the source is written.
+ * A node's identity is (kind, name, file, line, procedure), whichever way it came in.
+ */
+#ifndef LOUPE_GRAPH_GRAPH_H
+#define LOUPE_GRAPH_GRAPH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum graph_kind {
+    GRAPH_PROGRAM,
+    GRAPH_PROCEDURE,
+    GRAPH_LOOP,
+    GRAPH_CALL,
+    GRAPH_COMMUNICATION,
+    GRAPH_REGION,
+    GRAPH_KINDS
+};
+
+#define GRAPH_NONE UINT32_MAX
+
+struct graph_node {
+    uint32_t parent; /* GRAPH_NONE for the program */
+    enum graph_kind kind;
+    char *name;      /* "MPI_Send", the procedure's, the region's, the program's */
+    char *file;      /* NULL: unknown */
+    uint32_t line;   /* 0: unknown */
+    char *procedure; /* that contains it; NULL: unknown or none */
+    char *inlined;   /* "a.c:12 < main.c:80": where the frames around it were inlined; NULL: none */
+    /* Where it is in the binary, for looking it up again; NULL module: not known. */
+    char *module;   /* path */
+    char *build_id; /* hexadecimal */
+    uint64_t offset;
+};
+
+struct graph {
+    struct graph_node *nodes; /* [0] is the program; a parent stands before its children */
+    size_t count, room;
+};
+
+const char *graph_kind_name(enum graph_kind kind);
+/* -1 if there is no such kind. */
+int graph_kind_by_name(const char *name);
+
+/* Adds a node; strings are copied, any may be NULL. Returns its number. */
+uint32_t graph_add(struct graph *g, const struct graph_node *node);
+/* The node with this identity (kind, name, file, line, procedure), or GRAPH_NONE. */
+uint32_t graph_find(const struct graph *g, const struct graph_node *node);
+void graph_free(struct graph *g);
+
+#endif

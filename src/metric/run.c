@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+#include "metric/run.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const state_names[RUN_STATES] = {"running", "finished", "exited", "killed",
+                                                    "aborted"};
+
+const char *run_state_name(enum run_state state)
+{
+    return (unsigned)state < RUN_STATES ? state_names[state] : "unknown";
+}
+
+int run_state_by_name(const char *name)
+{
+    for (int i = 0; i < RUN_STATES; i++)
+        if (!strcmp(name, state_names[i]))
+            return i;
+    return -1;
+}
+
+struct run *run_new(void)
+{
+    return xcalloc(1, sizeof(struct run));
+}
+
+void run_free(struct run *run)
+{
+    if (!run)
+        return;
+    for (char **arg = run->command; arg && *arg; arg++)
+        free(*arg);
+    free(run->command);
+    free(run->program);
+    free(run->mpi);
+    free(run->job);
+    for (size_t i = 0; i < run->rank_count; i++)
+        free(run->ranks[i].host);
+    free(run->ranks);
+    graph_free(&run->graph);
+    free(run->values);
+    free(run->peers);
+    for (size_t i = 0; i < run->warning_count; i++)
+        free(run->warnings[i]);
+    free(run->warnings);
+    free(run);
+}
+
+struct run_rank *run_add_rank(struct run *run)
+{
+    return VEC_PUSH(run->ranks, run->rank_count, run->rank_room);
+}
+
+struct run_value *run_add_value(struct run *run, uint32_t node, uint32_t rank)
+{
+    struct run_value *v = VEC_PUSH(run->values, run->value_count, run->value_room);
+    v->node = node;
+    v->rank = rank;
+    v->min = INFINITY;
+    return v;
+}
+
+struct run_peer *run_add_peer(struct run *run, uint32_t node, uint32_t rank, int32_t peer,
+                              uint32_t received)
+{
+    struct run_peer *p = VEC_PUSH(run->peers, run->peer_count, run->peer_room);
+    p->node = node;
+    p->rank = rank;
+    p->peer = peer;
+    p->received = received;
+    return p;
+}
+
+void run_warn(struct run *run, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, format);
+    int len = vasprintf(&text, format, args);
+    va_end(args);
+    if (len < 0)
+        return;
+    for (size_t i = 0; i < run->warning_count; i++)
+        if (!strcmp(run->warnings[i], text)) {
+            free(text);
+            return;
+        }
+    *VEC_PUSH(run->warnings, run->warning_count, run->warning_room) = text;
+}
+
+#define MERGE_SUM(a, b) (a) += (b)
+#define MERGE_MIN(a, b) (a) = (b) < (a) ? (b) : (a)
+#define MERGE_MAX(a, b) (a) = (b) > (a) ? (b) : (a)
+
+void run_value_merge(struct run_value *into, const struct run_value *from)
+{
+#define X(name, unit, merge) MERGE_##merge(into->name, from->name);
+    RECORD_STATEMENT_FIELDS(X)
+#undef X
+    for (int i = 0; i < RECORD_SIZE_BUCKETS; i++)
+        into->sizes[i] += from->sizes[i];
+}
+
+void run_peer_merge(struct run_peer *into, const struct run_peer *from)
+{
+#define X(name, unit, merge) MERGE_##merge(into->name, from->name);
+    RECORD_PEER_FIELDS(X)
+#undef X
+}
+
+#define COMPARE(a, b)                                                                              \
+    if ((a) != (b))                                                                                \
+    return (a) < (b) ? -1 : 1
+
+static int compare_values(const void *pa, const void *pb)
+{
+    const struct run_value *a = pa, *b = pb;
+    COMPARE(a->node, b->node);
+    COMPARE(a->rank, b->rank);
+    return 0;
+}
+
+static int compare_peers(const void *pa, const void *pb)
+{
+    const struct run_peer *a = pa, *b = pb;
+    COMPARE(a->node, b->node);
+    COMPARE(a->rank, b->rank);
+    COMPARE(a->received, b->received);
+    COMPARE(a->peer, b->peer);
+    return 0;
+}
+
+void run_finish(struct run *run)
+{
+    size_t kept = 0;
+    if (run->value_count)
+        qsort(run->values, run->value_count, sizeof *run->values, compare_values);
+    for (size_t i = 0; i < run->value_count; i++) {
+        if (kept && !compare_values(&run->values[kept - 1], &run->values[i]))
+            run_value_merge(&run->values[kept - 1], &run->values[i]);
+        else
+            run->values[kept++] = run->values[i];
+    }
+    run->value_count = kept;
+
+    kept = 0;
+    if (run->peer_count)
+        qsort(run->peers, run->peer_count, sizeof *run->peers, compare_peers);
+    for (size_t i = 0; i < run->peer_count; i++) {
+        if (kept && !compare_peers(&run->peers[kept - 1], &run->peers[i]))
+            run_peer_merge(&run->peers[kept - 1], &run->peers[i]);
+        else
+            run->peers[kept++] = run->peers[i];
+    }
+    run->peer_count = kept;
+}
+
+/* First index in an array sorted by node whose node is not below the wanted one. */
+static size_t lower_bound(const char *array, size_t count, size_t size, uint32_t node)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        uint32_t at;
+        memcpy(&at, array + middle * size, sizeof at); /* node is the first member */
+        if (at < node)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct run_value *run_values(const struct run *run, uint32_t node, size_t *count)
+{
+    size_t size = sizeof *run->values;
+    size_t first = lower_bound((const char *)run->values, run->value_count, size, node);
+    size_t last = lower_bound((const char *)run->values, run->value_count, size, node + 1);
+    *count = last - first;
+    return run->values + first;
+}
+
+const struct run_peer *run_peers(const struct run *run, uint32_t node, size_t *count)
+{
+    size_t size = sizeof *run->peers;
+    size_t first = lower_bound((const char *)run->peers, run->peer_count, size, node);
+    size_t last = lower_bound((const char *)run->peers, run->peer_count, size, node + 1);
+    *count = last - first;
+    return run->peers + first;
+}
+
+struct run_value run_total(const struct run *run, uint32_t node)
+{
+    struct run_value total = {.node = node, .min = INFINITY};
+    size_t count;
+    const struct run_value *values = run_values(run, node, &count);
+    for (size_t i = 0; i < count; i++)
+        run_value_merge(&total, &values[i]);
+    return total;
+}
+
+double run_rank_time(const struct run_rank *rank)
+{
+    return rank->real_s - rank->overhead_s;
+}
+
+double run_rank_compute(const struct run_rank *rank)
+{
+    double compute = run_rank_time(rank) - rank->mpi_s;
+    return compute > 0 ? compute : 0;
+}
+
+double run_time(const struct run *run)
+{
+    double longest = 0;
+    for (size_t i = 0; i < run->rank_count; i++)
+        longest = fmax(longest, run_rank_time(&run->ranks[i]));
+    return longest;
+}
+
+double run_real(const struct run *run)
+{
+    double longest = 0;
+    for (size_t i = 0; i < run->rank_count; i++)
+        longest = fmax(longest, run->ranks[i].real_s);
+    return longest;
+}
+
+struct run_efficiency run_efficiency(const struct run *run)
+{
+    double sum = 0, most = 0, time = run_time(run);
+    for (size_t i = 0; i < run->rank_count; i++) {
+        double compute = run_rank_compute(&run->ranks[i]);
+        sum += compute;
+        most = fmax(most, compute);
+    }
+    if (!run->rank_count || time <= 0 || most <= 0)
+        return (struct run_efficiency){NAN, NAN, NAN};
+    double average = sum / (double)run->rank_count;
+    return (struct run_efficiency){.parallel = average / time,
+                                   .load_balance = average / most,
+                                   .communication = most / time};
+}
+
+size_t run_hosts(const struct run *run)
+{
+    size_t hosts = 0;
+    for (size_t i = 0; i < run->rank_count; i++) {
+        const char *host = run->ranks[i].host;
+        size_t before = 0;
+        while (before < i && strcmp(run->ranks[before].host ? run->ranks[before].host : "",
+                                    host ? host : ""))
+            before++;
+        hosts += before == i;
+    }
+    return hosts;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A run: what is known about a program, during it (src/tree fills it from the segments) and
+ * afterwards (src/store from the run file). Views only ever see this.
+ */
+#ifndef LOUPE_METRIC_RUN_H
+#define LOUPE_METRIC_RUN_H
+
+#include "graph/graph.h"
+#include "record/fields.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum run_state { RUN_RUNNING, RUN_FINISHED, RUN_EXITED, RUN_KILLED, RUN_ABORTED, RUN_STATES };
+const char *run_state_name(enum run_state state);
+int run_state_by_name(const char *name); /* -1: no such state */
+
+/* One process: an MPI rank, or a process without MPI (then rank is its number in the run). */
+struct run_rank {
+    int32_t rank;
+    int32_t world;
+    int32_t pid;
+    bool mpi; /* false: it never called MPI_Init */
+    enum run_state state;
+    int32_t exit_code; /* of exited and aborted ones; -1: not known */
+    int32_t signal;    /* of killed ones; 0: not known */
+    char *host;
+    double real_s;     /* MPI_Init's return to MPI_Finalize's entry, or start to end */
+    double overhead_s; /* delay at the end; time_s = real_s - overhead_s */
+    double probe_s;    /* what its own probes cost */
+    double init_real_s, finalize_real_s;
+    double mpi_s;      /* inside MPI between init and finalize */
+    uint64_t events;
+    uint64_t threads;
+    uint64_t segment_bytes;
+};
+
+#define RUN_TYPE_COUNT uint64_t
+#define RUN_TYPE_BYTES uint64_t
+#define RUN_TYPE_TICKS double /* seconds from here on */
+
+/* What one process has for one node. */
+struct run_value {
+    uint32_t node;
+    uint32_t rank; /* index into ranks[], not the MPI rank */
+#define X(name, unit, merge) RUN_TYPE_##unit name;
+    RECORD_STATEMENT_FIELDS(X)
+#undef X
+    uint64_t sizes[RECORD_SIZE_BUCKETS];
+};
+
+enum { RUN_PEER_OTHERS = -1, RUN_PEER_FOREIGN = -2 };
+
+struct run_peer {
+    uint32_t node;
+    uint32_t rank; /* index into ranks[] of the process that executed the statement */
+    int32_t peer;  /* world rank of the other one, or RUN_PEER_* */
+    uint32_t received; /* 0: sent to the peer, 1: received from it */
+#define X(name, unit, merge) RUN_TYPE_##unit name;
+    RECORD_PEER_FIELDS(X)
+#undef X
+};
+
+struct run {
+    char **command; /* NULL-terminated; what the user typed after "--" */
+    char *program;  /* its name, without directories */
+    char *mpi;      /* "Open MPI 4.1.4"; NULL: no MPI */
+    char *job;      /* identity of the job */
+    int64_t started_ns; /* since the epoch */
+    bool complete;      /* every rank reached MPI_Finalize (or ended normally without MPI) */
+    bool live;          /* read from running processes */
+
+    struct run_rank *ranks;
+    size_t rank_count, rank_room;
+    struct graph graph;
+    struct run_value *values; /* sorted by node, then rank, after run_finish */
+    size_t value_count, value_room;
+    struct run_peer *peers; /* sorted by node, rank, received, peer, after run_finish */
+    size_t peer_count, peer_room;
+    char **warnings;
+    size_t warning_count, warning_room;
+};
+
+struct run *run_new(void);
+void run_free(struct run *run); /* accepts NULL */
+struct run_rank *run_add_rank(struct run *run);
+struct run_value *run_add_value(struct run *run, uint32_t node, uint32_t rank); /* min starts at infinity */
+struct run_peer *run_add_peer(struct run *run, uint32_t node, uint32_t rank, int32_t peer, uint32_t received);
+void run_warn(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void run_value_merge(struct run_value *into, const struct run_value *from); /* by the field list */
+void run_peer_merge(struct run_peer *into, const struct run_peer *from);
+
+/* Sorts values and peers and merges entries with the same key. Call once after filling. */
+void run_finish(struct run *run);
+
+/* After run_finish: the values of a node (one per rank that has any), and their merged total. */
+const struct run_value *run_values(const struct run *run, uint32_t node, size_t *count);
+const struct run_peer *run_peers(const struct run *run, uint32_t node, size_t *count);
+struct run_value run_total(const struct run *run, uint32_t node);
+
+double run_rank_time(const struct run_rank *rank);    /* virtual: real_s - overhead_s */
+double run_rank_compute(const struct run_rank *rank); /* outside MPI */
+double run_time(const struct run *run);               /* of the longest rank */
+double run_real(const struct run *run);
+
+struct run_efficiency {
+    double parallel, load_balance, communication; /* 0 to 1; NAN without ranks or time */
+};
+struct run_efficiency run_efficiency(const struct run *run);
+/* Number of different hosts. */
+size_t run_hosts(const struct run *run);
+
+#endif

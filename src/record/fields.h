@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The one field list of the statistics. Layout, reader, run file, JSON and layout tests are all
+ * made from it; nobody else spells the fields out.
+ *
+ *   X(name, unit, merge)
+ *     name   member of the record, and with the unit's ending ("_s" for TICKS) the JSON key
+ *     unit   COUNT, BYTES, or TICKS (of the segment's clock; seconds once read)
+ *     merge  how two records of one statement become one: SUM, MIN, MAX
+ */
+#ifndef LOUPE_RECORD_FIELDS_H
+#define LOUPE_RECORD_FIELDS_H
+
+/* A statement: a communication statement, or a region the program names itself. */
+#define RECORD_STATEMENT_FIELDS(X)                                                                 \
+    X(count, COUNT, SUM) /* executions that have ended */                                          \
+    X(time, TICKS, SUM)  /* inside the call, callees included */                                   \
+    X(self, TICKS, SUM)  /* the same without nested regions and communications */                  \
+    X(min, TICKS, MIN)                                                                             \
+    X(max, TICKS, MAX)                                                                             \
+    X(bytes, BYTES, SUM)
+
+/* One peer of a statement: the destination of a send, the source of a receive. */
+#define RECORD_PEER_FIELDS(X)                                                                      \
+    X(count, COUNT, SUM) /* messages */                                                            \
+    X(time, TICKS, SUM)  /* of blocking calls; nonblocking ones spend it at their Wait */          \
+    X(bytes, BYTES, SUM)
+
+/* Buckets of the message size histogram: 0 holds empty messages, b holds [2^(b-1), 2^b). */
+#define RECORD_SIZE_BUCKETS 40
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the statistics of one process look like in shared memory.
+ *
+ * A process owns a header file and up to RECORD_EXTENTS extent files, all in its job's directory:
+ *
+ *     NAME.hdr      struct record_header
+ *     NAME.0 ...    extents: arrays of chunks of RECORD_CHUNK bytes, fully allocated before use
+ *
+ * A chunk holds records of one kind for one thread block. Growing means one more chunk, and when
+ * an extent is used up one more file: nothing a reader looks at ever moves.
+ *
+ * Who writes: the process alone, except `struct record_control`, which `loupe ctl` writes too.
+ * Each thread block and the chunks it owns have one writer, the thread that holds the block.
+ * Who reads: anyone, at any time, without stopping the writer. A statement and its peers are
+ * consistent when `version` is even and the same before and after the copy.
+ *
+ * A reader trusts nothing here: every index, length and count is checked (reader.c). The writer
+ * never follows an offset or index that it reads back from this memory (writer.c).
+ */
+#ifndef LOUPE_RECORD_LAYOUT_H
+#define LOUPE_RECORD_LAYOUT_H
+
+#include "record/fields.h"
+
+#include <stdint.h>
+
+#define RECORD_MAGIC   0x010045505554f4cull /* rare enough to refuse foreign files by */
+#define RECORD_VERSION 1
+
+enum {
+    RECORD_CHUNK = 4096,
+    RECORD_EXTENTS = 16,
+    RECORD_FRAMES = 16, /* regions and the communication that are open at once, per thread */
+    RECORD_EXTENT_FIRST = 192 * 1024,
+    RECORD_BYTES_MAX = 64 * 1024 * 1024, /* default cap on all extents of a process */
+    RECORD_PEERS_MAX = 64,               /* default peers per statement and thread */
+    RECORD_STATEMENTS_MAX = 65536,       /* statements per thread block; the rest is folded */
+};
+
+enum record_state {
+    RECORD_RUNNING,
+    RECORD_FINISHED, /* MPI_Finalize returned, or a program without MPI ended normally */
+    RECORD_EXITED,   /* exit or _exit without MPI_Finalize */
+    RECORD_ABORTED,  /* MPI_Abort */
+    RECORD_KILLED,   /* found dead while RUNNING; only readers say this */
+    RECORD_REPLACED, /* exec of another program in the same process */
+    RECORD_STATES
+};
+
+/* How far MPI has come; a rank's time runs from INITIALIZED to FINALIZING. */
+enum record_mpi_phase {
+    RECORD_MPI_NONE,
+    RECORD_MPI_INITIALIZING,
+    RECORD_MPI_INITIALIZED,
+    RECORD_MPI_FINALIZING,
+    RECORD_MPI_FINALIZED
+};
+
+/* Why monitoring of this process is incomplete; the report words them. */
+enum record_trouble {
+    RECORD_TROUBLE_SPILLED = 1 << 0,     /* extents went to $TMPDIR: shared memory is scarce */
+    RECORD_TROUBLE_NO_SPACE = 1 << 1,    /* no extent could be had: statements folded */
+    RECORD_TROUBLE_STATEMENTS = 1 << 2,  /* RECORD_STATEMENTS_MAX or byte cap reached */
+    RECORD_TROUBLE_PEERS = 1 << 3,       /* a statement reached the peers limit (others exact) */
+    RECORD_TROUBLE_REQUESTS = 1 << 4,    /* request table full: some receives have no peer */
+    RECORD_TROUBLE_UNKNOWN_MPI = 1 << 5, /* neither MPI whose ABI we know: not monitored */
+    RECORD_TROUBLE_REGIONS = 1 << 6,     /* region ends without a begin, or too deeply nested */
+    RECORD_TROUBLE_COMMS = 1 << 7,       /* communicator table full: peers as "others" */
+};
+
+/* Written by `loupe ctl` and MPI_Pcontrol, read by every event: one word, compared with the copy
+ * that a thread has seen. Bits 0: measurement off; 8 to 31: the number of resets asked for. */
+struct record_control {
+    uint32_t word;
+    uint32_t spare[15];
+};
+#define RECORD_CONTROL_OFF         1u
+#define RECORD_CONTROL_RESET_SHIFT 8
+
+struct record_extent {
+    uint32_t chunks;  /* 0: not there yet; written last */
+    uint32_t spilled; /* 1: in the job's directory under $TMPDIR instead of shared memory */
+};
+
+#define RECORD_TEXT 512
+
+/* The header file, one page and a bit; everything a reader needs to know about the process. */
+struct record_header {
+    uint64_t magic;
+    uint32_t version;        /* RECORD_VERSION; readers refuse others */
+    uint32_t header_bytes;   /* sizes, so that a mismatched build is seen */
+    uint32_t statement_bytes;
+    uint32_t peer_bytes;
+    uint64_t nonce;          /* random; also in every extent's chunks */
+
+    /* identity */
+    int32_t pid;
+    uint32_t pid_namespace;  /* inode of /proc/self/ns/pid: a PID means little without */
+    uint64_t pid_started;    /* starttime of /proc/self/stat: PIDs are reused */
+    int32_t exec_root;       /* 1: the very process that `loupe exec` became */
+    int32_t world;           /* which MPI_COMM_WORLD of the job: 0 but for spawned ones */
+    int32_t rank;            /* in MPI_COMM_WORLD, -1 without MPI */
+    int32_t size;
+    int32_t thread_level;    /* MPI_THREAD_*, as 0 to 3 */
+    int32_t spare0;
+
+    /* life */
+    uint32_t state;          /* enum record_state */
+    uint32_t mpi_phase;      /* enum record_mpi_phase */
+    int32_t exit_code;       /* with RECORD_EXITED and RECORD_ABORTED */
+    uint32_t trouble;        /* bits of enum record_trouble */
+    uint64_t dropped_requests;
+    uint64_t unbalanced_regions;
+    uint64_t dropped_events; /* of threads for which no block could be had */
+
+    /* clock: ns = (tick - tick_origin) * tick_ns + realtime_origin_ns */
+    double tick_ns;
+    uint64_t tick_origin;
+    uint64_t realtime_origin_ns;
+    uint64_t ticks_per_event; /* calibrated cost of one event to the program, times 1024 */
+
+    /* moments, in ticks; 0: not yet */
+    uint64_t started;
+    uint64_t mpi_init_begin;
+    uint64_t mpi_init_end;
+    uint64_t mpi_finalize_begin;
+    uint64_t mpi_finalize_end;
+    uint64_t ended;
+    uint64_t reset_at; /* when the last reset took effect: time runs from here then */
+
+    struct record_control control;
+    uint32_t peers_max;
+    uint32_t spare1;
+    struct record_extent extents[RECORD_EXTENTS];
+
+    char host[64];
+    char mpi[128];      /* "Open MPI 4.1.4" */
+    char program[RECORD_TEXT]; /* path of the executable */
+};
+
+enum record_kind {
+    RECORD_KIND_FREE,
+    RECORD_KIND_THREADS,    /* struct record_thread, of any thread */
+    RECORD_KIND_MODULES,    /* struct record_module, of the process */
+    RECORD_KIND_NAMES,      /* struct record_name, of the process */
+    RECORD_KIND_STATEMENTS, /* struct record_statement, of one block */
+    RECORD_KIND_PEERS,      /* struct record_peer, of one block */
+    RECORD_KINDS
+};
+
+/* First 64 bytes of every chunk. */
+struct record_chunk {
+    uint64_t nonce;  /* that of the header */
+    uint32_t kind;   /* enum record_kind; written last when a chunk is taken */
+    uint32_t used;   /* records in use, only grows; written after the record is ready */
+    uint32_t block;  /* owner: index of a thread block */
+    uint32_t spare[11];
+};
+
+/* A loaded object that contains statements: enough to resolve addresses outside, later. */
+struct record_module {
+    uint64_t base;         /* load bias while it was loaded here */
+    uint64_t start, end;   /* its mapped range */
+    uint32_t build_id_len; /* 0: none */
+    uint8_t build_id[32];
+    uint32_t path_len;
+    char path[448];
+};
+
+struct record_name {
+    uint32_t len;
+    char text[124];
+};
+
+/* An open region or communication; the reader adds `now - begin` to its statement. */
+struct record_frame {
+    uint64_t begin;
+    uint32_t statement; /* index among its block's statements */
+    uint32_t spare;
+};
+
+/*
+ * A thread block: what one living thread writes. A thread that ends leaves its block, statistics
+ * in place, for the next thread that starts: the number of blocks is the greatest number of
+ * threads that were ever alive at once.
+ */
+struct record_thread {
+    uint32_t held;   /* 1 while a thread holds the block */
+    uint32_t resets; /* resets this block has done; fewer than asked for: its records are void */
+    int32_t tid;
+    uint32_t depth;  /* frames in use */
+    uint64_t threads; /* threads that have held the block */
+    uint64_t spare[5];
+    struct record_frame frames[RECORD_FRAMES];
+};
+
+/* `call` of a statement: the number of an MPI function (record/calls.h), or one of these. The
+ * first statement of every block is RECORD_CALL_OTHERS, ready before any table can be full. */
+#define RECORD_CALL_REGION 0xfffffffeu
+#define RECORD_CALL_OTHERS 0xffffffffu /* statements folded because a table was full */
+
+struct record_statement {
+    uint32_t version; /* odd while it changes */
+    uint32_t call;    /* number of the MPI function (mpi/calls), or RECORD_CALL_* */
+    uint32_t module;  /* index among the modules, RECORD_NO_MODULE: none known */
+    uint32_t name;    /* regions: index among the names */
+    uint64_t offset;  /* return address, less the module's load bias */
+#define X(name, unit, merge) uint64_t name;
+    RECORD_STATEMENT_FIELDS(X)
+#undef X
+    uint64_t sizes[RECORD_SIZE_BUCKETS];
+    uint64_t spare[7];
+};
+#define RECORD_NO_MODULE 0xffffffffu
+
+enum record_direction { RECORD_SENT, RECORD_RECEIVED, RECORD_DIRECTIONS };
+
+/* `rank` of a peer: a rank in MPI_COMM_WORLD, or one of these. */
+#define RECORD_PEER_OTHERS  (-1) /* beyond the limit, totals exact */
+#define RECORD_PEER_FOREIGN (-2) /* in another world: spawned or connected */
+
+struct record_peer {
+    uint32_t statement; /* index among its block's statements */
+    int32_t rank;
+    uint32_t direction; /* enum record_direction */
+    uint32_t spare0;
+#define X(name, unit, merge) uint64_t name;
+    RECORD_PEER_FIELDS(X)
+#undef X
+    uint64_t spare[3];
+};
+
+#define RECORD_CHUNK_ROOM (RECORD_CHUNK - (int)sizeof(struct record_chunk))
+#define RECORD_PER_CHUNK(type) (RECORD_CHUNK_ROOM / (int)sizeof(type))
+
+_Static_assert(sizeof(struct record_chunk) == 64, "chunk head");
+_Static_assert(sizeof(struct record_statement) == 448, "nine statements to a chunk");
+_Static_assert(sizeof(struct record_peer) == 64, "63 peers to a chunk");
+_Static_assert(sizeof(struct record_module) == 512, "seven modules to a chunk");
+_Static_assert(sizeof(struct record_name) == 128, "31 names to a chunk");
+_Static_assert(sizeof(struct record_header) <= 2 * RECORD_CHUNK, "two pages before MPI_Init");
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads the segment of one process without stopping it, and without trusting it: a truncated,
+ * foreign or hostile file gives -errno or fewer records, never a crash or a loop without end.
+ */
+#ifndef LOUPE_RECORD_READER_H
+#define LOUPE_RECORD_READER_H
+
+#include "record/layout.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct record_reader;
+
+/*
+ * Opens NAME.hdr in `dir` and its extents (those marked spilled in `spill`, -1: none there).
+ * -ENOENT, -EPROTO (not a segment, or damaged), -ENOTSUP (another layout version), -errno.
+ */
+int record_open(int dir, int spill, const char *name, struct record_reader **reader);
+void record_close(struct record_reader *reader); /* accepts NULL */
+
+/* A copy of the header; strings are NUL-terminated, enums in range. */
+const struct record_header *record_header(const struct record_reader *reader);
+/* Maps extents that have appeared since, copies the header again. */
+int record_refresh(struct record_reader *reader);
+/* Bytes the segment occupies. */
+uint64_t record_bytes(const struct record_reader *reader);
+/* The control word's mapping, writable, for `loupe ctl`; -errno. */
+int record_control(int dir, const char *name, struct record_control **control);
+void record_control_close(struct record_control *control);
+
+/* What one pass over the segment yields; every function may be NULL. `now` is the moment of
+ * reading in ticks; open frames are already added in (count excludes them, time includes them). */
+struct record_visitor {
+    void *data;
+    void (*module)(void *data, uint32_t index, const struct record_module *module);
+    void (*name)(void *data, uint32_t index, const struct record_name *name);
+    void (*thread)(void *data, uint32_t block, const struct record_thread *thread);
+    /* `statement` is the index within the block, as struct record_peer refers to it. */
+    void (*statement)(void *data, uint32_t block, uint32_t statement,
+                      const struct record_statement *record);
+    void (*peer)(void *data, uint32_t block, const struct record_peer *peer);
+};
+/* Modules and names come before statements, a block's statements before its peers. Records of a
+ * block that has not yet done the resets asked for are void and left out. Torn records that stay
+ * torn after a bounded number of tries are left out and counted in the return value; -errno. */
+int record_visit(struct record_reader *reader, uint64_t now, const struct record_visitor *visitor);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers about a run, as text for people and as JSON for scripts. */
+#ifndef LOUPE_VIEW_REPORT_H
+#define LOUPE_VIEW_REPORT_H
+
+#include "base/strbuf.h"
+#include "metric/run.h"
+
+#include <stdbool.h>
+
+enum view_level {
+    VIEW_SUMMARY, /* the one-screen report */
+    VIEW_PROGRAM,
+    VIEW_PROCEDURE,
+    VIEW_LOOP,
+    VIEW_CALL,
+    VIEW_COMMUNICATION,
+    VIEW_RANK,
+    VIEW_PEER, /* the communication matrix */
+    VIEW_LEVELS
+};
+
+struct view_options {
+    enum view_level by;
+    const char *at_file; /* --at FILE:LINE; NULL: not asked for */
+    uint32_t at_line;
+    int top;    /* rows; 0: the default of the level */
+    bool full;  /* JSON: all ranks and peers beyond 64 ranks */
+    bool color; /* only for a terminal */
+    int width;  /* columns; 0: 100 */
+};
+
+/* -1: no such level. */
+int view_level_by_name(const char *name);
+/* -ENOENT: --at names nothing that is in the run (the message is in `out` then). */
+int view_text(const struct run *run, const struct view_options *options, struct strbuf *out);
+int view_json(const struct run *run, const struct view_options *options, struct strbuf *out);
+
+#endif
