@@ -48,6 +48,8 @@ enum record_state {
     RECORD_STATES
 };
 
+enum record_clock { RECORD_CLOCK_TSC, RECORD_CLOCK_MONOTONIC };
+
 /* How far MPI has come; a rank's time runs from INITIALIZED to FINALIZING. */
 enum record_mpi_phase {
     RECORD_MPI_NONE,
@@ -103,7 +105,7 @@ struct record_header {
     int32_t rank;            /* in MPI_COMM_WORLD, -1 without MPI */
     int32_t size;
     int32_t thread_level;    /* MPI_THREAD_*, as 0 to 3 */
-    int32_t spare0;
+    uint32_t clock;          /* enum record_clock: what a tick is */
 
     /* life */
     uint32_t state;          /* enum record_state */
@@ -114,9 +116,11 @@ struct record_header {
     uint64_t unbalanced_regions;
     uint64_t dropped_events; /* of threads for which no block could be had */
 
-    /* clock: ns = (tick - tick_origin) * tick_ns + realtime_origin_ns */
+    /* clock: the three origins are one moment; tick_ns is measured from there, anew at each slow
+     * path, and readers on the same node measure it themselves over the longer way to now */
     double tick_ns;
     uint64_t tick_origin;
+    uint64_t monotonic_origin_ns;
     uint64_t realtime_origin_ns;
     uint64_t ticks_per_event; /* calibrated cost of one event to the program, times 1024 */
 
@@ -127,7 +131,9 @@ struct record_header {
     uint64_t mpi_finalize_begin;
     uint64_t mpi_finalize_end;
     uint64_t ended;
-    uint64_t reset_at; /* when the last reset took effect: time runs from here then */
+    uint64_t reset_at;  /* when the last reset took effect: time runs from here then */
+    uint64_t off_since; /* measurement has been off since; 0: it is on */
+    uint64_t off_ticks; /* it was off for so long before; not part of the run's time */
 
     struct record_control control;
     uint32_t peers_max;
@@ -191,7 +197,8 @@ struct record_thread {
     int32_t tid;
     uint32_t depth;  /* frames in use */
     uint64_t threads; /* threads that have held the block */
-    uint64_t spare[5];
+    uint64_t last;    /* when its last event ended: a killed process has no better end */
+    uint64_t spare[4];
     struct record_frame frames[RECORD_FRAMES];
 };
 
