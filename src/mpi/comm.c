@@ -79,16 +79,14 @@ static int32_t *world_ranks(MPI_Group group, int count, bool *identity)
     *identity = true;
     if (count <= 0)
         return NULL;
-    MPI_Group world;
     size_t bytes = (size_t)count * sizeof(int);
     int *ranks = pages_alloc(bytes);
     int32_t *map = pages_alloc(bytes);
     *identity = false;
-    if (ranks && map && PM(Comm_group)(ABI_COMM_WORLD, &world) == MPI_SUCCESS) {
+    if (ranks && map && shim_world_known) {
         for (int i = 0; i < count; i++)
             ranks[i] = i;
-        PM(Group_translate_ranks)(group, count, ranks, world, map);
-        PM(Group_free)(&world);
+        PM(Group_translate_ranks)(group, count, ranks, shim_world, map);
         for (int i = 0; i < count; i++)
             if (map[i] == MPI_UNDEFINED)
                 map[i] = RECORD_PEER_FOREIGN;

@@ -357,6 +357,26 @@ SPECIAL = {
     return returned;
 }}
 """,
+    "session_init": """\
+{head}
+{{
+    uint32_t via = shim_via();
+    life_init_begin();
+    int returned = NEXT(via, PMPI_Session_init, Session_init)({args});
+    life_session_begun(returned, session);
+    return returned;
+}}
+""",
+    "session_finalize": """\
+{head}
+{{
+    uint32_t via = shim_via();
+    life_session_ending();
+    int returned = NEXT(via, PMPI_Session_finalize, Session_finalize)({args});
+    life_session_ended(returned);
+    return returned;
+}}
+""",
     "abort": """\
 {head}
 {{

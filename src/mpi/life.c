@@ -7,7 +7,8 @@
 #include <string.h>
 
 void *shim_next[2][CALLS];
-bool shim_multiple;
+bool shim_multiple, shim_world_known;
+MPI_Group shim_world;
 
 /* Frames of the binding layer are small; a saved frame further away is from another life. */
 enum { BINDING_STACK = 256 * 1024 };
@@ -72,29 +73,67 @@ static uint64_t calibrate(void)
     return best * 4; /* times 1024, over 256 events */
 }
 
-static void identify(struct record_header *h)
+static void name_library(struct record_header *h)
 {
     char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int len = 0, rank = -1, size = 0;
-    PM(Comm_rank)(ABI_COMM_WORLD, &rank);
-    PM(Comm_size)(ABI_COMM_WORLD, &size);
+    int len = 0;
     PM(Get_library_version)(text, &len);
+    text[strcspn(text, "\n,")] = '\0'; /* the first line, without the packager's words */
+    const char *version = strpbrk(text, "0123456789");
+    bool mpich = !strncmp(text, "MPICH", 5);
+    if (version && (mpich || !strncmp(text, "Open MPI", 8)))
+        snprintf(h->mpi, sizeof h->mpi, "%s %.100s", mpich ? "MPICH" : "Open MPI", version);
+    else
+        snprintf(h->mpi, sizeof h->mpi, "%.100s", text);
+}
+
+static void identify(struct record_header *h)
+{
+    int rank = -1, size = 0;
+    if (shim_world_known) {
+        PM(Group_rank)(shim_world, &rank);
+        PM(Group_size)(shim_world, &size);
+    }
     h->rank = rank;
     h->size = size;
-    text[strcspn(text, "\n,")] = '\0'; /* the first line, without the packager's words */
-    for (char *c = text; *c; c++)
-        if (*c == '\t')
-            *c = ' ';
-    if (!strncmp(text, "Open MPI v", 10))
-        memmove(text + 9, text + 10, strlen(text + 10) + 1);
-    char *colon = strstr(text, "MPICH Version:");
-    if (colon) {
-        const char *version = colon + strlen("MPICH Version:");
-        version += strspn(version, " ");
-        memmove(text + strlen("MPICH "), version, strlen(version) + 1);
-        memcpy(text, "MPICH ", strlen("MPICH "));
+    name_library(h);
+}
+
+static uint32_t level_number(int level)
+{
+    return level == MPI_THREAD_MULTIPLE     ? 3
+           : level == MPI_THREAD_SERIALIZED ? 2
+           : level == MPI_THREAD_FUNNELED   ? 1
+                                            : 0;
+}
+
+/* MPI is there; the rank's time begins at the end of this. */
+static void begin_rank(struct record_header *h, int level)
+{
+    shim_multiple = level == MPI_THREAD_MULTIPLE;
+    h->thread_level = (int32_t)level_number(level);
+    loupe_process.writer.spare_shm = false;
+    identify(h);
+    h->ticks_per_event = calibrate();
+}
+
+/* MPI_Init as a statement: its record could not be made before MPI had its memory. */
+static void record_init(void *address, uint32_t call)
+{
+    struct event e;
+    uint64_t end = clock_now();
+    if (shim_begin(&e, call, address, __builtin_frame_address(0), false)) {
+        e.begin -= end - init_began;
+        event_end(&e);
+        event_done(&e);
     }
-    snprintf(h->mpi, sizeof h->mpi, "%.*s", (int)sizeof h->mpi - 1, text);
+}
+
+static void rank_has_begun(struct record_header *h)
+{
+    clock_measure(h);
+    h->mpi_init_end = clock_now();
+    __atomic_store_n(&h->mpi_phase, RECORD_MPI_INITIALIZED, __ATOMIC_RELEASE);
 }
 
 void life_init_end(int result, int level, void *address, uint32_t call)
@@ -103,28 +142,48 @@ void life_init_end(int result, int level, void *address, uint32_t call)
     int saved = errno;
     loupe_process.hold = false;
     if (h && result == MPI_SUCCESS && h->mpi_phase == RECORD_MPI_INITIALIZING) {
-        shim_multiple = level == MPI_THREAD_MULTIPLE;
-        h->thread_level = level == MPI_THREAD_MULTIPLE     ? 3
-                          : level == MPI_THREAD_SERIALIZED ? 2
-                          : level == MPI_THREAD_FUNNELED   ? 1
-                                                           : 0;
-        loupe_process.writer.spare_shm = false;
-        identify(h);
-        h->ticks_per_event = calibrate();
-        struct event e;
-        void *frame = __builtin_frame_address(0);
-        uint64_t end = clock_now();
-        if (shim_begin(&e, call, address, frame, false)) {
-            e.begin = e.begin - (end - init_began);
-            event_end(&e);
-            event_done(&e);
-        }
-        clock_measure(h);
-        h->mpi_init_end = clock_now();
-        __atomic_store_n(&h->mpi_phase, RECORD_MPI_INITIALIZED, __ATOMIC_RELEASE);
+        shim_world_known = PM(Comm_group)(ABI_COMM_WORLD, &shim_world) == MPI_SUCCESS;
+        begin_rank(h, level);
+        record_init(address, call);
+        rank_has_begun(h);
     }
     errno = saved;
 }
+
+#if MPI_VERSION >= 4
+static int sessions; /* open ones; atomic */
+static bool by_session;
+
+void life_session_begun(int result, const MPI_Session *session)
+{
+    struct record_header *h = loupe_process.writer.header;
+    int saved = errno;
+    loupe_process.hold = false;
+    if (result == MPI_SUCCESS)
+        __atomic_fetch_add(&sessions, 1, __ATOMIC_RELAXED);
+    if (h && result == MPI_SUCCESS && h->mpi_phase == RECORD_MPI_INITIALIZING) {
+        by_session = true;
+        shim_world_known = PM(Group_from_session_pset)(*session, "mpi://WORLD", &shim_world) ==
+                           MPI_SUCCESS;
+        begin_rank(h, MPI_THREAD_MULTIPLE); /* sessions may ask for it each on its own */
+        rank_has_begun(h);
+    }
+    errno = saved;
+}
+
+void life_session_ending(void)
+{
+    if (by_session && __atomic_load_n(&sessions, __ATOMIC_RELAXED) == 1)
+        life_finalize_begin();
+}
+
+void life_session_ended(int result)
+{
+    if (result == MPI_SUCCESS && __atomic_sub_fetch(&sessions, 1, __ATOMIC_RELAXED) == 0 &&
+        by_session)
+        life_finalize_end(result);
+}
+#endif
 
 void life_finalize_begin(void)
 {
@@ -132,6 +191,9 @@ void life_finalize_begin(void)
     if (h && h->mpi_phase == RECORD_MPI_INITIALIZED) {
         h->mpi_finalize_begin = clock_now();
         clock_measure(h);
+        if (shim_world_known)
+            PM(Group_free)(&shim_world);
+        shim_world_known = false;
         __atomic_store_n(&h->mpi_phase, RECORD_MPI_FINALIZING, __ATOMIC_RELEASE);
     }
 }

@@ -163,6 +163,15 @@ void life_init_end(int result, int level, void *address, uint32_t call);
 void life_finalize_begin(void);
 void life_finalize_end(int result);
 void life_abort(int code);
+#if MPI_VERSION >= 4
+/* Sessions instead of MPI_Init: the first opens, the last to close ends the rank's time. */
+void life_session_begun(int result, const MPI_Session *session);
+void life_session_ending(void);
+void life_session_ended(int result);
+#endif
+/* The group of all ranks of this world; MPI_COMM_WORLD itself need not exist. */
+extern MPI_Group shim_world;
+extern bool shim_world_known;
 /* MPI_Pcontrol: 0 off, 1 on, 2 reset. */
 void life_control(int level);
 
