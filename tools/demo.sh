@@ -29,7 +29,6 @@ mkdir -p "$build/demo"
 "mpicc.$mpi" -g -O2 -Wall -Iinclude examples/heat.c "$build/src/api/libloupe.a" -ldl -lm \
     -o "$build/demo/heat"
 
-# The installed loupe finds its libraries beside itself; this one is told where they are.
 loupe=$build/src/cli/loupe
 file=$build/demo/heat.loupe
 rm -f "$file"
