@@ -18,7 +18,8 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 pids=()
 for target in "${targets[@]}"; do
     mkdir -p "$dir/corpus/$target" "$dir/crashes"
-    LOUPE_FUZZ_SEEDS="$dir/corpus/$target" "$dir/tests/fuzz/fuzz-$target" \
+    "$dir/tests/fuzz/$target-seeds" "$dir/corpus/$target" || exit 1
+    "$dir/tests/fuzz/fuzz-$target" \
         -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1500 -print_final_stats=1 \
         -verbosity=1 -artifact_prefix="$dir/crashes/$target-" "$dir/corpus/$target" \
         >"$dir/$target.log" 2>&1 &

@@ -170,5 +170,5 @@ run "build with address and undefined sanitizers" \
     build build-asan gcc "${sanitize[@]}" -Db_sanitize=address,undefined &&
     tests build-asan --timeout-multiplier 4
 run "build with thread sanitizer" build build-tsan gcc "${sanitize[@]}" -Db_sanitize=thread &&
-    tests build-tsan --timeout-multiplier 8 --suite live
+    tests build-tsan --timeout-multiplier 8
 finish
