@@ -40,10 +40,10 @@ for purpose in "$@"; do
 done
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-    echo "install-deps: this is not Debian; make sure that these are there (Debian's names):" >&2
+    # Going on: Meson and the checks say themselves what they do not find.
+    echo "install-deps: this is not Debian; what is needed must be there (by Debian's names):" >&2
     echo "$wanted" | xargs >&2
-    [ -n "$check_only" ] && exit 0 # meson will say what it does not find
-    exit 1
+    exit 0
 fi
 
 missing=
