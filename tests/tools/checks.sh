@@ -62,7 +62,8 @@ cat >"$scratch/log" <<'LOG'
 {"name": "late", "result": "TIMEOUT", "stdout": null}
 {"name": "absent", "result": "SKIP", "stdout": ""}
 LOG
-[ "$("$tools/count-tests.py" "$scratch/log" | head -n 1)" = "4 3 2" ]
+"$tools/count-tests.py" "$scratch/log" >"$scratch/counted"
+[ "$(head -n 1 "$scratch/counted")" = "4 3 2" ]
 ok $? "count: lines of TAP, crashes, timeouts, skips"
 
 echo "1..$count"
