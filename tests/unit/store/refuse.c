@@ -167,8 +167,7 @@ static const char *const changes[] = {
     "UPDATE vector SET data = data || x'00' WHERE field = 'time_s'",
     "UPDATE vector SET data = substr(data, 1, length(data) - 1) WHERE field = 'time_s'",
     "UPDATE vector SET data = CAST(data AS TEXT) WHERE field = 'time_s'",
-    "UPDATE vector SET data = (SELECT data FROM vector WHERE node = 2 AND field = 'count')"
-    " WHERE node = 1 AND field = 'count'",
+    "UPDATE vector SET data = (SELECT data FROM vector WHERE node = 2) WHERE node = 1",
     "UPDATE vector SET node = 77 WHERE node = 2",
     "UPDATE peer SET node = 4 WHERE rank_id = 2",
     "UPDATE peer SET rank_id = 3 WHERE rank_id = 2",
