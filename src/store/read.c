@@ -26,7 +26,7 @@ struct reader {
 
 /* Well compressed vectors are small in the file and large in memory, honest ones less so than those
  * made to fill it: times hardly compress. */
-enum { UNPACKED_FREE = 256 << 20, UNPACKED_RATIO = 512 };
+enum { UNPACKED_FREE = 128 << 20, UNPACKED_RATIO = 512 };
 
 static bool affordable(const struct reader *r, size_t more)
 {
@@ -303,9 +303,16 @@ static int64_t check_vectors(const struct reader *r)
     return (int64_t)count;
 }
 
-#define FROM_BITS_COUNT(to, bits) (to) = (bits)
-#define FROM_BITS_BYTES(to, bits) (to) = (bits)
-#define FROM_BITS_TICKS(to, bits) memcpy(&(to), &(uint64_t){bits}, sizeof(to))
+static double real_of_bits(uint64_t bits)
+{
+    double real;
+    memcpy(&real, &bits, sizeof real);
+    return real;
+}
+
+#define NUMBER_COUNT(bits) (bits)
+#define NUMBER_BYTES(bits) (bits)
+#define NUMBER_TICKS(bits) real_of_bits(bits)
 
 static void add_values(struct reader *r, uint32_t node, size_t count)
 {
@@ -313,7 +320,7 @@ static void add_values(struct reader *r, uint32_t node, size_t count)
     for (size_t i = 0; i < count; i++) {
         uint64_t rank = v[STORE_VECTOR_RANK].count ? v[STORE_VECTOR_RANK].numbers[i] : i;
         struct run_value *value = run_add_value(r->run, node, (uint32_t)rank);
-#define X(name, unit, merge) FROM_BITS_##unit(value->name, v[STORE_VECTOR_##name].numbers[i]);
+#define X(name, unit, merge) value->name = NUMBER_##unit(v[STORE_VECTOR_##name].numbers[i]);
         RECORD_STATEMENT_FIELDS(X)
 #undef X
         for (int bucket = 0; bucket < RECORD_SIZE_BUCKETS; bucket++)

@@ -100,7 +100,7 @@ int main(int argc, char **argv)
         char text[8192];
         int count = 0;
         while (lines && fgets(text, sizeof text, lines)) {
-            struct expected e;
+            struct expected e = {0};
             if (split(text, &e))
                 check(r, argv[i], argv[i + 1], build_id, &e);
             count++;

@@ -57,11 +57,19 @@ if have clang; then
     expect clang-dwarf5 lines - "$work/none"
     plain clang-dwarf4 clang -g -gdwarf-4
     expect clang-dwarf4 lines - "$work/none"
+    plain clang-split clang -g -gsplit-dwarf
+    expect clang-split lines - "$work/none"
+fi
+# What several binaries have in common moved to a file of its own, as distributions do.
+if have dwz; then
+    plain dwz gcc -g
+    (cd "$work/dwz" && dwz -m common.debug plain liblibrary.so && test -e common.debug)
+    expect dwz lines - "$work/none"
 fi
 
-# Stripped, with the debug files elsewhere. The library stands for all that have no build-id here.
+# Stripped, with the debug files elsewhere.
 separate() { # LABEL DIRECTORY-OF-DEBUG-FILES
-    plain "$1" gcc -g
+    plain "$1" gcc -g -Wl,--build-id
     dir=$work/$1
     mkdir -p "$2"
     for file in plain liblibrary.so; do
@@ -99,12 +107,12 @@ for label in deleted replaced; do
     separate $label "$work/$label"
     grep "/plain	" "$work/$label.lines" >"$work/lines"
     mv "$work/lines" "$work/$label.lines"
-    by_build_id $label
+    by_build_id "$label"
     id=$(build_id "$work/$label/plain")
     cp "$work/$label.lines" "$work/$label-lost.lines"
     rm "$work/$label/plain"
-    expect $label lines "$id" "$work/$label-debug"
-    expect $label-lost gone "$id" "$work/none"
+    expect "$label" lines "$id" "$work/$label-debug"
+    expect "$label-lost" gone "$id" "$work/none"
 done
 cp "$work/gcc-dwarf5/plain" "$work/replaced/plain"
 
