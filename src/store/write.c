@@ -283,14 +283,8 @@ static uint64_t number_of(const struct run_value *value, int vector)
 static int write_vector(struct writer *w, uint32_t node, int vector, const struct run_value *values,
                         size_t count)
 {
-    uint64_t any = 0;
     for (size_t i = 0; i < count; i++)
-        any |= w->numbers[i] = number_of(&values[i], vector);
-    /* What the reader knows without it is left out: unused buckets, and "all ranks in order". */
-    if (vector >= STORE_VECTOR_SIZES && vector != STORE_VECTOR_RANK && !any)
-        return 0;
-    if (vector == STORE_VECTOR_RANK && count == w->run->rank_count)
-        return 0;
+        w->numbers[i] = number_of(&values[i], vector);
     char name[16];
     const void *data;
     size_t size;
@@ -305,17 +299,35 @@ static int write_vector(struct writer *w, uint32_t node, int vector, const struc
     return row(w, STORE_VECTOR);
 }
 
+/* What the reader knows without it is left out: unused buckets, and "all ranks in order". */
+static void choose_vectors(struct writer *w, const struct run_value *values, size_t count,
+                           bool needed[STORE_VECTORS])
+{
+    uint64_t any[RECORD_SIZE_BUCKETS] = {0};
+    for (size_t i = 0; i < count; i++)
+        for (int bucket = 0; bucket < RECORD_SIZE_BUCKETS; bucket++)
+            any[bucket] |= values[i].sizes[bucket];
+    for (int i = 0; i < STORE_VECTOR_FIELDS; i++)
+        needed[i] = true;
+    for (int bucket = 0; bucket < RECORD_SIZE_BUCKETS; bucket++)
+        needed[STORE_VECTOR_SIZES + bucket] = any[bucket] != 0;
+    needed[STORE_VECTOR_RANK] = count != w->run->rank_count;
+}
+
 static int write_values(struct writer *w)
 {
     int error = 0;
     for (size_t node = 0; !error && node < w->run->graph.count; node++) {
         size_t count;
+        bool needed[STORE_VECTORS];
         const struct run_value *values = run_values(w->run, (uint32_t)node, &count);
         if (!count)
             continue;
+        choose_vectors(w, values, count, needed);
         error = write_totals(w, (uint32_t)node, values, count);
         for (int vector = 0; !error && vector < STORE_VECTORS; vector++)
-            error = write_vector(w, (uint32_t)node, vector, values, count);
+            if (needed[vector])
+                error = write_vector(w, (uint32_t)node, vector, values, count);
         advance(w, count);
     }
     return error;
