@@ -73,7 +73,7 @@ static int decimal(char *to, double value)
     int exponent = 0, len = 0;
     while (value >= powers[exponent + 1])
         exponent++;
-    while (exponent > EXPONENT_LEAST && value * powers[-(exponent < 0 ? exponent : 0)] < 1)
+    while (exponent > EXPONENT_LEAST && value * powers[exponent < 0 ? -exponent : 0] < 1)
         exponent--;
     uint64_t mantissa = (uint64_t)(value * powers[SIGNIFICANT - 1 - exponent] + 0.5);
     char figures[24];
@@ -100,21 +100,47 @@ static int decimal(char *to, double value)
     return len;
 }
 
+enum { HEAD = 64 };
+
+/* What stands before a value, into `to`, so that a short value is added together with it; returns
+ * its length. A key that is long or needs escapes is added at once. */
+static size_t head(struct json *j, const char *key, char to[HEAD])
+{
+    size_t len = 0;
+    if (j->comma)
+        to[len++] = ',';
+    j->comma = true;
+    if (!key)
+        return len;
+    to[len++] = '"';
+    for (const char *k = key; len < HEAD - 2; k++) {
+        if (!*k) {
+            to[len++] = '"';
+            to[len++] = ':';
+            return len;
+        }
+        if (*k < 0x20 || *k == '"' || *k == '\\' || *k == 0x7f)
+            break;
+        to[len++] = *k;
+    }
+    strbuf_add(j->out, to, to[0] == ',');
+    quoted(j->out, key);
+    strbuf_putc(j->out, ':');
+    return 0;
+}
+
 static void begin(struct json *j, const char *key)
 {
-    if (j->comma)
-        strbuf_putc(j->out, ',');
-    if (key) {
-        quoted(j->out, key);
-        strbuf_putc(j->out, ':');
-    }
-    j->comma = true;
+    char text[HEAD];
+    strbuf_add(j->out, text, head(j, key, text));
 }
 
 static void open_with(struct json *j, const char *key, char bracket)
 {
-    begin(j, key);
-    strbuf_putc(j->out, bracket);
+    char text[HEAD + 1];
+    size_t len = head(j, key, text);
+    text[len++] = bracket;
+    strbuf_add(j->out, text, len);
     j->comma = false;
 }
 
@@ -162,18 +188,20 @@ void json_string(struct json *j, const char *key, const char *value)
 
 void json_int(struct json *j, const char *key, int64_t value)
 {
-    char text[24] = "-";
-    int sign = value < 0;
-    uint64_t magnitude = sign ? -(uint64_t)value : (uint64_t)value;
-    begin(j, key);
-    strbuf_add(j->out, text, (size_t)(sign + digits(text + sign, magnitude)));
+    char text[HEAD + 24];
+    size_t len = head(j, key, text);
+    if (value < 0)
+        text[len++] = '-';
+    len += (size_t)digits(text + len, value < 0 ? -(uint64_t)value : (uint64_t)value);
+    strbuf_add(j->out, text, len);
 }
 
 void json_uint(struct json *j, const char *key, uint64_t value)
 {
-    char text[24];
-    begin(j, key);
-    strbuf_add(j->out, text, (size_t)digits(text, value));
+    char text[HEAD + 24];
+    size_t len = head(j, key, text);
+    len += (size_t)digits(text + len, value);
+    strbuf_add(j->out, text, len);
 }
 
 void json_double(struct json *j, const char *key, double value)
@@ -182,14 +210,15 @@ void json_double(struct json *j, const char *key, double value)
         json_null(j, key);
         return;
     }
-    begin(j, key);
-    char text[48];
-    int len = decimal(text, value);
-    if (len)
-        strbuf_add(j->out, text, (size_t)len);
-    else if (value == 0)
-        strbuf_putc(j->out, '0');
-    else
+    char text[HEAD + 48];
+    size_t len = head(j, key, text);
+    int more = decimal(text + len, value);
+    if (!more && value == 0) {
+        text[len] = '0';
+        more = 1;
+    }
+    strbuf_add(j->out, text, len + (size_t)more);
+    if (!more)
         strbuf_printf(j->out, "%.9g", value);
 }
 
