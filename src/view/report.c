@@ -32,17 +32,32 @@ static int default_top(const struct view_options *options)
     return options->by == VIEW_SUMMARY ? 10 : INT_MAX;
 }
 
-int view_text(const struct run *run, const struct view_options *options, struct strbuf *out)
+static struct part part_of(const struct run *run, const struct view_options *options,
+                           struct strbuf *out)
 {
-    struct strbuf text = {0};
     struct part p = {.run = run,
                      .top = options->top > 0 ? options->top : default_top(options),
                      .width = options->width > 0 ? options->width : WIDTH_DEFAULT,
                      .color = options->color,
-                     .out = &text};
-    int error = 0;
+                     .out = out};
     if (p.width < WIDTH_LEAST)
         p.width = WIDTH_LEAST;
+    return p;
+}
+
+void view_node(const struct run *run, uint32_t node, const struct view_options *options,
+               struct strbuf *out)
+{
+    struct part p = part_of(run, options, out);
+    if (node < run->graph.count)
+        part_node(&p, node);
+}
+
+int view_text(const struct run *run, const struct view_options *options, struct strbuf *out)
+{
+    struct strbuf text = {0};
+    struct part p = part_of(run, options, &text);
+    int error = 0;
     if (options->at_file)
         error = part_at(&p, options->at_file, options->at_line);
     else

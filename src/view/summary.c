@@ -127,8 +127,7 @@ static void line_efficiency(const struct part *p)
     } lines[] = {
         {"parallel", "of the ranks' time is outside MPI", e.parallel},
         {"load balance", "the average rank's work / the busiest rank's", e.load_balance},
-        {"communication", "of the run the busiest rank is outside MPI",
-         e.communication},
+        {"communication", "of the run the busiest rank is outside MPI", e.communication},
     };
     if (!p->run->mpi || isnan(e.parallel))
         return;
