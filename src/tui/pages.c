@@ -208,7 +208,7 @@ char *top_header(const struct top_state *state)
     strbuf_printf(&out, "  %s  %s", run->mpi ? run->mpi : "no MPI",
                   format_time(time, run_time(run)));
     if (state->ended)
-        strbuf_puts(&out, "  ENDED: this is its last state");
+        strbuf_puts(&out, "  ENDED: this is the last that was seen");
     else if (state->paused)
         strbuf_puts(&out, "  PAUSED");
     else if (running < run->rank_count)

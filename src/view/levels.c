@@ -67,10 +67,12 @@ void part_program(const struct part *p)
     }
     table_print(t, p->width, p->color, p->out);
     part_more(p, 0, hidden, "below (--top shows more)");
-    strbuf_puts(p->out,
-                "\nSelf is the time outside MPI for the program, outside what is nested for "
-                "a region.\nA procedure shows the sum of its statements: no probe times it "
-                "itself.\nInitialising and finalising MPI is outside the ranks' time.\n");
+    strbuf_puts(
+        p->out,
+        "\nSelf is the time outside MPI for the program, outside what is nested for a region."
+        "\nA region contains what runs inside it, also of the procedures beside it."
+        "\nA procedure shows the sum of its statements: no probe times it itself."
+        "\nInitialising and finalising MPI is outside the ranks' time.\n");
     table_free(t);
 }
 

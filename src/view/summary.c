@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REGIONS_MOST = 3, WARNINGS_MOST = 3, LABEL = 12 };
+enum { REGIONS_MOST = 3, WARNINGS_MOST = 2, LABEL = 12 };
 
 static const char *plural(size_t count)
 {
@@ -131,7 +131,6 @@ static void line_efficiency(const struct part *p)
     };
     if (!p->run->mpi || isnan(e.parallel))
         return;
-    strbuf_putc(p->out, '\n');
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         char percent[FORMAT_ROOM];
         label(p, i ? "" : "efficiency");
@@ -178,9 +177,9 @@ static void statements(const struct part *p)
     static const struct table_column columns[] = {
         {.title = "share"},
         {.title = "time"},
-        {.title = "count", .drop = 3},
+        {.title = "count", .drop = 4},
         {.title = "bytes", .drop = 2},
-        {.title = "rank min/avg/max", .drop = 4},
+        {.title = "rank min/avg/max", .drop = 3},
         {.title = "peer", .drop = 1},
         {.title = "statement", .left = true, .shrink = 30}};
     struct query_item *items;

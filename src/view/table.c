@@ -105,10 +105,8 @@ static void fit(const struct table *t, int *widths, int width)
     int *natural = xcalloc(t->column_count, sizeof *natural);
     for (size_t c = 0; c < t->column_count; c++)
         natural[c] = table_width(t->columns[c].title);
-    for (size_t i = 0; i < t->cell_count; i++) {
-        size_t c = i % t->column_count;
+    for (size_t i = 0, c = 0; i < t->cell_count; i++, c = c + 1 < t->column_count ? c + 1 : 0)
         natural[c] = t->cells[i].width > natural[c] ? t->cells[i].width : natural[c];
-    }
     for (size_t c = 0; c < t->column_count; c++)
         widths[c] = natural[c];
     while (shrink(t, widths, width) > width) {

@@ -6,7 +6,7 @@
 #include "view/structure.h"
 
 #include <errno.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -253,6 +253,31 @@ static struct run *names(void)
     return run;
 }
 
+/* More of everything than a screen has room for. */
+static struct run *crowded(void)
+{
+    struct run *run = fixture_new("crowded", 8, 1000);
+    char name[32];
+    for (uint32_t i = 0; i < 40; i++) {
+        uint32_t node = fixture_statement(run, "MPI_Sendrecv_replace", "/opt/lib/libwork.so.12",
+                                          0x7fff0000 + i);
+        for (uint32_t r = 0; r < 8; r++) {
+            fixture_value(run, node, r, 123456789, 1e-7 * (i + r), 1234567);
+            peer(run, node, r, (int32_t)(r + 1) % 8, 0, 123456789, 1e-7, 1234567);
+        }
+    }
+    for (int i = 0; i < 9; i++) {
+        snprintf(name, sizeof name, "region %d", i);
+        fixture_value(run, region(run, name), 0, 10, 0.5 * i, 0);
+        run_warn(run, "rank %d has something to say", i);
+    }
+    run->ranks[7].state = RUN_ABORTED;
+    run->ranks[7].exit_code = 3;
+    run->complete = false;
+    run_finish(run);
+    return run;
+}
+
 static struct run *plain(void)
 {
     struct run *run = fixture_new("plain", 1, 2);
@@ -275,16 +300,17 @@ static struct run *live(void)
 
 struct run *fixture_run(const char *name)
 {
-    struct run *run = !strcmp(name, "stencil")  ? fixture_raw()
-                      : !strcmp(name, "killed") ? killed()
-                      : !strcmp(name, "live")   ? live()
-                      : !strcmp(name, "many")   ? many(20)
-                      : !strcmp(name, "more")   ? many(100)
-                      : !strcmp(name, "odd")    ? odd_peers()
-                      : !strcmp(name, "names")  ? names()
-                      : !strcmp(name, "plain")  ? plain()
-                      : !strcmp(name, "empty")  ? fixture_new("nothing", 0, 0)
-                                                : NULL;
+    struct run *run = !strcmp(name, "stencil")   ? fixture_raw()
+                      : !strcmp(name, "killed")  ? killed()
+                      : !strcmp(name, "live")    ? live()
+                      : !strcmp(name, "many")    ? many(20)
+                      : !strcmp(name, "more")    ? many(100)
+                      : !strcmp(name, "odd")     ? odd_peers()
+                      : !strcmp(name, "names")   ? names()
+                      : !strcmp(name, "plain")   ? plain()
+                      : !strcmp(name, "crowded") ? crowded()
+                      : !strcmp(name, "empty")   ? fixture_new("nothing", 0, 0)
+                                                 : NULL;
     if (!run)
         return NULL;
     struct resolver *resolver = resolver_new();

@@ -43,6 +43,15 @@ valid()
     report $? "the JSON of $1 is one line"
 }
 
+# fits RUN WIDTH: one screen
+fits()
+{
+    test "$("$show" "$1" summary "$2" | wc -l)" -le 30
+    report $? "the summary of $1 has at most 30 lines"
+    test "$("$show" "$1" summary "$2" | LC_ALL=C.UTF-8 wc -L)" -le "$2"
+    report $? "and at most $2 columns"
+}
+
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
@@ -73,6 +82,8 @@ compare view-many-peer.txt many peer 100 5
 compare view-more-summary.txt more summary
 compare view-more-at.txt more halo.c:41 100 4
 compare view-more-json.txt more json
+compare view-crowded-summary.txt crowded summary
+compare view-crowded-peer.txt crowded peer
 compare view-plain-summary.txt plain summary
 compare view-plain-program.txt plain program
 compare view-plain-json.txt plain json
@@ -81,7 +92,11 @@ for level in summary program procedure communication rank peer json; do
 done
 compare view-stencil-json.txt stencil json
 compare view-odd-json.txt odd json
-for run in stencil killed live names odd many more plain empty; do
+for width in 60 80 100 132; do
+    fits crowded $width
+    fits names $width
+done
+for run in stencil killed live names odd many more crowded plain empty; do
     valid $run
 done
 
