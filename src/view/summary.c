@@ -125,7 +125,7 @@ static void line_efficiency(const struct part *p)
         const char *name, *meaning;
         double value;
     } lines[] = {
-        {"parallel", "of the ranks' time is outside MPI", e.parallel},
+        {"parallel", "of the run the average rank is outside MPI", e.parallel},
         {"load balance", "the average rank's work / the busiest rank's", e.load_balance},
         {"communication", "of the run the busiest rank is outside MPI", e.communication},
     };
