@@ -48,8 +48,6 @@ enum record_state {
     RECORD_STATES
 };
 
-enum record_clock { RECORD_CLOCK_TSC, RECORD_CLOCK_MONOTONIC };
-
 /* How far MPI has come; a rank's time runs from INITIALIZED to FINALIZING. */
 enum record_mpi_phase {
     RECORD_MPI_NONE,
@@ -57,6 +55,13 @@ enum record_mpi_phase {
     RECORD_MPI_INITIALIZED,
     RECORD_MPI_FINALIZING,
     RECORD_MPI_FINALIZED
+};
+
+/* Where ticks come from, so that a reader can tell what time it is in them. */
+enum record_clock {
+    RECORD_CLOCK_TSC,
+    RECORD_CLOCK_MONOTONIC, /* nanoseconds of CLOCK_MONOTONIC: no invariant TSC here */
+    RECORD_CLOCKS
 };
 
 /* Why monitoring of this process is incomplete; the report words them. */
