@@ -161,6 +161,8 @@ int record_open(int dir, int spill, const char *name, struct record_reader **rea
     if (!name_is_plain(name))
         return -EINVAL;
     int fd = open_file(dir, name, PLACE_HEADER_SUFFIX, O_RDONLY, &bytes);
+    if (fd == -ENOENT && spill >= 0) /* shared memory had no room even for the header */
+        fd = open_file(spill, name, PLACE_HEADER_SUFFIX, O_RDONLY, &bytes);
     if (fd < 0)
         return fd;
     struct record_reader *r = xcalloc(1, sizeof *r);
