@@ -25,7 +25,8 @@ struct option_entry {
     size_t offset;     /* of the value in the struct that the table is for */
     const char *value; /* what the help calls the value: "FILE" */
     const char *help;  /* one line */
-    double min, max;   /* of OPTION_NUMBER and OPTION_SECONDS */
+    void *at;        /* where the value goes instead, outside that struct; NULL: as `offset` says */
+    double min, max; /* of OPTION_NUMBER and OPTION_SECONDS */
 };
 
 #define OPTIONS_END                                                                                \
