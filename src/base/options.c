@@ -62,7 +62,7 @@ static int unknown(const struct option_entry *table, const char *dashes, const c
     snprintf(word, sizeof word, "%.*s", (int)(len < 60 ? len : 60), name);
     strbuf_printf(error, "unknown option %s%s", dashes, word);
     const char *joint = "; did you mean ";
-    for (const struct option_entry *o = table; o && o->name; o++) {
+    for (const struct option_entry *o = table; len > 1 && o && o->name; o++) {
         bool begins = len >= 3 && strncmp(o->name, word, strlen(word)) == 0;
         if (begins || options_distance(o->name, word) <= (len < 5 ? 1 : 2)) {
             strbuf_printf(error, "%s%s%s", joint, dashes, o->name);
@@ -75,8 +75,8 @@ static int unknown(const struct option_entry *table, const char *dashes, const c
     }
     joint = "; possible: ";
     for (const struct option_entry *o = table; o && o->name; o++) {
-        strbuf_printf(error, "%s%s%s%s%s", joint, dashes, o->name, o->value ? "=" : "",
-                      o->value ? o->value : "");
+        strbuf_printf(error, "%s%s%s%s%s", joint, *dashes ? "--" : "", o->name,
+                      o->value ? "=" : "", o->value ? o->value : "");
         joint = ", ";
     }
     return -EINVAL;

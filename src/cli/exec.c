@@ -99,6 +99,16 @@ static void as_launcher_finds(char **argv, char *room, size_t size)
     free(found);
 }
 
+/* Said once per job, and again in its report: a launcher starts many of us. */
+static int cannot_start(const char *why)
+{
+    struct job *job = NULL;
+    if (!settings.job || job_open(settings.job, &job) < 0 || procs_warn(job, why))
+        log_error("%s", why);
+    job_free(job);
+    return EXIT_LOUPE;
+}
+
 static int run(int argc, char **argv)
 {
     if (argc == 0)
@@ -109,10 +119,8 @@ static int run(int argc, char **argv)
     if (settings.job)
         as_launcher_finds(argv, here, sizeof here);
     int err = target_prepare(argv[0], &target);
-    if (err) {
-        log_error("%s", target.program.why.text);
-        return EXIT_LOUPE;
-    }
+    if (err)
+        return cannot_start(target.program.why.text);
     err = enter_job(argv, &job);
     if (err) {
         log_warn("%s runs unmonitored: the statistics have no place in shared memory (%s); see "

@@ -27,7 +27,7 @@ static void describe_end(struct run_rank *rank, int status)
         rank->state = RUN_KILLED;
         rank->signal = WTERMSIG(status);
     } else {
-        rank->state = rank->exit_code == 0 ? RUN_FINISHED : RUN_EXITED;
+        rank->state = RUN_FINISHED; /* as a program without MPI that is monitored */
     }
 }
 
