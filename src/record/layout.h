@@ -57,6 +57,13 @@ enum record_mpi_phase {
     RECORD_MPI_FINALIZED
 };
 
+/* Where ticks come from, so that a reader can tell what time it is in them. */
+enum record_clock {
+    RECORD_CLOCK_TSC,
+    RECORD_CLOCK_MONOTONIC, /* nanoseconds of CLOCK_MONOTONIC: no invariant TSC here */
+    RECORD_CLOCKS
+};
+
 /* Why monitoring of this process is incomplete; the report words them. */
 enum record_trouble {
     RECORD_TROUBLE_SPILLED = 1 << 0,     /* extents went to $TMPDIR: shared memory is scarce */
@@ -103,7 +110,7 @@ struct record_header {
     int32_t rank;            /* in MPI_COMM_WORLD, -1 without MPI */
     int32_t size;
     int32_t thread_level;    /* MPI_THREAD_*, as 0 to 3 */
-    int32_t spare0;
+    uint32_t clock;          /* enum record_clock: what `tick` counts */
 
     /* life */
     uint32_t state;          /* enum record_state */
@@ -191,7 +198,8 @@ struct record_thread {
     int32_t tid;
     uint32_t depth;  /* frames in use */
     uint64_t threads; /* threads that have held the block */
-    uint64_t spare[5];
+    uint64_t last;    /* tick at which its last event ended: all a killed process tells of its end */
+    uint64_t spare[4];
     struct record_frame frames[RECORD_FRAMES];
 };
 

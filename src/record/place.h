@@ -27,7 +27,8 @@
 int place_shm_root(char *path, size_t room);
 int place_spill_root(char *path, size_t room);
 /* Makes a directory of ours (0700) or accepts an existing one, if it is a real directory, ours,
- * and closed to others. -errno: -EPERM when it is not safe to use. */
+ * and closed to others. -errno: -EPERM when it is not safe to use, also because of its parent: one
+ * that is not ours or root's, or that others may write to without the sticky bit. */
 int place_make_dir(const char *path);
 /* Opens such a directory with O_NOFOLLOW after the same checks; the descriptor or -errno. */
 int place_open_dir(const char *path);

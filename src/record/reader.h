@@ -15,7 +15,9 @@ struct record_reader;
 
 /*
  * Opens NAME.hdr in `dir` and its extents (those marked spilled in `spill`, -1: none there).
- * -ENOENT, -EPROTO (not a segment, or damaged), -ENOTSUP (another layout version), -errno.
+ * Both stay the caller's, and open as long as the reader is. -ENOENT, -EPROTO (not a segment, or
+ * damaged), -ENOTSUP (another layout version), -EPERM (not ours alone), -EAGAIN (not yet written),
+ * -errno. Extents that are missing or too short give fewer records, see record_damaged.
  */
 int record_open(int dir, int spill, const char *name, struct record_reader **reader);
 void record_close(struct record_reader *reader); /* accepts NULL */
@@ -26,12 +28,21 @@ const struct record_header *record_header(const struct record_reader *reader);
 int record_refresh(struct record_reader *reader);
 /* Bytes the segment occupies. */
 uint64_t record_bytes(const struct record_reader *reader);
+/* Something in it made no sense and was left out: the file was cut, an index is out of range. */
+bool record_damaged(const struct record_reader *reader);
+/* This moment in the segment's ticks. */
+uint64_t record_now(const struct record_reader *reader);
 /* The control word's mapping, writable, for `loupe ctl`; -errno. */
 int record_control(int dir, const char *name, struct record_control **control);
 void record_control_close(struct record_control *control);
 
-/* What one pass over the segment yields; every function may be NULL. `now` is the moment of
- * reading in ticks; open frames are already added in (count excludes them, time includes them). */
+/*
+ * What one pass over the segment yields; every function may be NULL. Open frames are already added
+ * in: count excludes them; time includes them up to `now`, less a microsecond (a writer's stores
+ * take a moment to be seen; without it a value could be read that is above a later one); self the
+ * same, for an innermost frame that is a communication. An open region's self time is known only
+ * when it ends. So count, time and self never fall from one pass to the next, but by a reset.
+ */
 struct record_visitor {
     void *data;
     void (*module)(void *data, uint32_t index, const struct record_module *module);
@@ -42,9 +53,14 @@ struct record_visitor {
                       const struct record_statement *record);
     void (*peer)(void *data, uint32_t block, const struct record_peer *peer);
 };
-/* Modules and names come before statements, a block's statements before its peers. Records of a
- * block that has not yet done the resets asked for are void and left out. Torn records that stay
- * torn after a bounded number of tries are left out and counted in the return value; -errno. */
+/*
+ * Modules and names come first, then block by block its thread, its statements, its peers. `now` is
+ * record_now() from before the call; 0, or for a dead process the moment of its end, stops the
+ * clock of open frames there. Records of a block that has not yet done the resets asked for are
+ * void and left out. The return value counts statements that stayed torn in a bounded time because
+ * their writer was stopped or killed in the middle of an event: they are given as they stand, with
+ * at most that one event half counted. -errno.
+ */
 int record_visit(struct record_reader *reader, uint64_t now, const struct record_visitor *visitor);
 
 #endif

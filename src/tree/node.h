@@ -14,4 +14,10 @@
  */
 int node_read(const struct job *job, struct run **run);
 
+/*
+ * Words the warnings about ranks that were killed, aborted or ended without MPI_Finalize anew, in
+ * place of those that node_read made: call it after filling in signals of ranks.
+ */
+void node_warn_endings(struct run *run);
+
 #endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: MIT */
+#include "tree/collect.h"
+
+#include "base/alloc.h"
+#include "base/map.h"
+#include "record/calls.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A module or a name, numbered for the whole job. */
+struct text {
+    char *text;     /* path, or name of a region */
+    char *build_id; /* hexadecimal; NULL: none, then the path is what makes modules the same */
+};
+
+struct texts {
+    struct text *list;
+    size_t count, room;
+    struct map map;
+};
+
+/* Statements with the same key in any thread or process are one node. */
+struct key {
+    uint32_t module, name, call, node;
+    uint64_t offset;
+};
+
+struct numbers {
+    uint32_t *list;
+    size_t count, room;
+};
+
+struct collect {
+    struct run *run;
+    struct texts modules, names;
+    struct key *keys;
+    size_t key_count, key_room;
+    struct map map;
+
+    /* of the process that is being read */
+    uint32_t rank;
+    double tick_s;
+    struct numbers module_of, name_of; /* from its indexes to the job's numbers */
+    struct collect_totals *totals;
+    uint64_t mpi_ticks, mpi_blocks;
+    /* of the block */
+    struct numbers node_of; /* by statement; GRAPH_NONE: never executed */
+    bool block_has_mpi;
+};
+
+struct collect *collect_new(struct run *run)
+{
+    struct collect *c = xcalloc(1, sizeof *c);
+    c->run = run;
+    return c;
+}
+
+static void texts_free(struct texts *texts)
+{
+    for (size_t i = 0; i < texts->count; i++) {
+        free(texts->list[i].text);
+        free(texts->list[i].build_id);
+    }
+    free(texts->list);
+    map_free(&texts->map);
+}
+
+void collect_free(struct collect *c)
+{
+    if (!c)
+        return;
+    texts_free(&c->modules);
+    texts_free(&c->names);
+    free(c->keys);
+    map_free(&c->map);
+    free(c->module_of.list);
+    free(c->name_of.list);
+    free(c->node_of.list);
+    free(c);
+}
+
+static bool same_text(const void *key, uint32_t value, const void *data)
+{
+    const struct text *a = key, *b = &((const struct texts *)data)->list[value];
+    if (a->build_id || b->build_id)
+        return a->build_id && b->build_id && !strcmp(a->build_id, b->build_id);
+    return !strcmp(a->text, b->text);
+}
+
+/* The number of a text; takes over the strings. */
+static uint32_t number_of(struct texts *texts, struct text text)
+{
+    const char *identity = text.build_id ? text.build_id : text.text;
+    uint64_t hash = map_hash(MAP_SEED, identity, strlen(identity));
+    uint32_t found = map_find(&texts->map, hash, same_text, &text, texts);
+    if (found != MAP_NONE) {
+        free(text.text);
+        free(text.build_id);
+        return found;
+    }
+    *VEC_PUSH(texts->list, texts->count, texts->room) = text;
+    map_add(&texts->map, hash, (uint32_t)(texts->count - 1));
+    return (uint32_t)(texts->count - 1);
+}
+
+static void set_number(struct numbers *numbers, uint32_t index, uint32_t value)
+{
+    while (numbers->count <= index)
+        *VEC_PUSH(numbers->list, numbers->count, numbers->room) = UINT32_MAX;
+    numbers->list[index] = value;
+}
+
+static uint32_t get_number(const struct numbers *numbers, uint32_t index)
+{
+    return index < numbers->count ? numbers->list[index] : UINT32_MAX;
+}
+
+/* Text from a segment: what is not printable would come out in somebody's terminal. */
+static char *clean(const char *text, size_t len)
+{
+    char *copy = xcalloc(len + 1, 1);
+    size_t used = strnlen(text, len);
+    for (size_t i = 0; i < used; i++)
+        copy[i] = (unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i];
+    return copy;
+}
+
+static void on_module(void *data, uint32_t index, const struct record_module *module)
+{
+    struct collect *c = data;
+    struct text text = {.text = clean(module->path, module->path_len)};
+    if (module->build_id_len) {
+        text.build_id = xcalloc(2 * module->build_id_len + 1, 1);
+        for (uint32_t i = 0; i < module->build_id_len; i++)
+            snprintf(text.build_id + 2 * i, 3, "%02x", module->build_id[i]);
+    }
+    if (!*text.text && !text.build_id) { /* says nothing: as if there were none */
+        free(text.text);
+        return;
+    }
+    set_number(&c->module_of, index, number_of(&c->modules, text));
+}
+
+static void on_name(void *data, uint32_t index, const struct record_name *name)
+{
+    struct collect *c = data;
+    set_number(&c->name_of, index,
+               number_of(&c->names, (struct text){.text = clean(name->text, name->len)}));
+}
+
+static void end_block(struct collect *c)
+{
+    c->mpi_blocks += c->block_has_mpi;
+    c->block_has_mpi = false;
+    c->node_of.count = 0;
+}
+
+static void on_thread(void *data, uint32_t block, const struct record_thread *thread)
+{
+    struct collect *c = data;
+    (void)block;
+    end_block(c);
+    c->totals->threads += thread->threads;
+}
+
+static const char *call_name(uint32_t call)
+{
+    return call < record_call_count ? record_call_names[call] : NULL;
+}
+
+static uint32_t add_node(struct collect *c, const struct key *key)
+{
+    char unknown[32];
+    struct graph_node node = {.parent = 0, .kind = GRAPH_COMMUNICATION, .offset = key->offset};
+    if (key->call == RECORD_CALL_REGION) {
+        node.kind = GRAPH_REGION;
+        node.name = c->names.list[key->name].text;
+    } else if (key->call == RECORD_CALL_OTHERS) {
+        node.name = (char *)"(other statements)";
+    } else if (call_name(key->call)) {
+        node.name = (char *)call_name(key->call);
+    } else { /* of a build with more functions than ours knows */
+        snprintf(unknown, sizeof unknown, "(MPI function %u)", key->call);
+        node.name = unknown;
+    }
+    if (key->module != UINT32_MAX) {
+        node.module = c->modules.list[key->module].text;
+        node.build_id = c->modules.list[key->module].build_id;
+    }
+    return graph_add(&c->run->graph, &node);
+}
+
+static bool same_key(const void *key, uint32_t value, const void *data)
+{
+    const struct key *a = key, *b = &((const struct collect *)data)->keys[value];
+    return a->offset == b->offset && a->module == b->module && a->call == b->call &&
+           a->name == b->name;
+}
+
+static uint32_t node_for(struct collect *c, const struct record_statement *record)
+{
+    struct key key = {.module = UINT32_MAX, .name = UINT32_MAX, .call = record->call};
+    if (record->call != RECORD_CALL_OTHERS) {
+        key.module = get_number(&c->module_of, record->module);
+        key.offset = record->offset;
+    }
+    if (record->call == RECORD_CALL_REGION)
+        key.name = get_number(&c->name_of, record->name);
+    if (record->call == RECORD_CALL_REGION && key.name == UINT32_MAX)
+        return GRAPH_NONE;
+    uint64_t words[] = {key.offset, (uint64_t)key.module << 32 | key.call, key.name};
+    uint64_t hash = map_hash(MAP_SEED, words, sizeof words);
+    uint32_t found = map_find(&c->map, hash, same_key, &key, c);
+    if (found != MAP_NONE)
+        return c->keys[found].node;
+    key.node = add_node(c, &key);
+    *VEC_PUSH(c->keys, c->key_count, c->key_room) = key;
+    map_add(&c->map, hash, (uint32_t)(c->key_count - 1));
+    return key.node;
+}
+
+/* MPI_Init and MPI_Finalize lie outside of a rank's time. */
+static bool within_run(uint32_t call)
+{
+    const char *name = call_name(call);
+    return call != RECORD_CALL_REGION &&
+           (!name || (strcmp(name, "MPI_Init") && strcmp(name, "MPI_Init_thread") &&
+                      strcmp(name, "MPI_Finalize")));
+}
+
+#define CONVERT_COUNT(c, x) (x)
+#define CONVERT_BYTES(c, x) (x)
+#define CONVERT_TICKS(c, x) ((double)(x) * (c)->tick_s)
+
+static void on_statement(void *data, uint32_t block, uint32_t statement,
+                         const struct record_statement *record)
+{
+    struct collect *c = data;
+    (void)block;
+    uint32_t node = GRAPH_NONE;
+    if (record->count || record->time)
+        node = node_for(c, record);
+    set_number(&c->node_of, statement, node);
+    if (node == GRAPH_NONE)
+        return;
+    struct run_value *value = run_add_value(c->run, node, c->rank);
+    double none = value->min;
+#define X(name, unit, merge) value->name = CONVERT_##unit(c, record->name);
+    RECORD_STATEMENT_FIELDS(X)
+#undef X
+    if (!record->count) { /* its first execution is still going on */
+        value->min = none;
+        value->max = 0;
+    }
+    memcpy(value->sizes, record->sizes, sizeof value->sizes);
+    c->totals->events += record->count;
+    c->totals->values++;
+    if (within_run(record->call)) {
+        c->mpi_ticks += record->time;
+        c->block_has_mpi = true;
+    }
+}
+
+static void on_peer(void *data, uint32_t block, const struct record_peer *record)
+{
+    struct collect *c = data;
+    (void)block;
+    uint32_t node = get_number(&c->node_of, record->statement);
+    if (node == GRAPH_NONE)
+        return;
+    int32_t rank = record->rank == RECORD_PEER_OTHERS    ? RUN_PEER_OTHERS
+                   : record->rank == RECORD_PEER_FOREIGN ? RUN_PEER_FOREIGN
+                                                         : record->rank;
+    struct run_peer *peer =
+        run_add_peer(c->run, node, c->rank, rank, record->direction == RECORD_RECEIVED);
+#define X(name, unit, merge) peer->name = CONVERT_##unit(c, record->name);
+    RECORD_PEER_FIELDS(X)
+#undef X
+}
+
+int collect_process(struct collect *c, struct record_reader *reader, uint64_t now, uint32_t rank,
+                    struct collect_totals *totals)
+{
+    struct record_visitor visitor = {.data = c,
+                                     .module = on_module,
+                                     .name = on_name,
+                                     .thread = on_thread,
+                                     .statement = on_statement,
+                                     .peer = on_peer};
+    *totals = (struct collect_totals){0};
+    c->totals = totals;
+    c->rank = rank;
+    c->tick_s = record_header(reader)->tick_ns * 1e-9;
+    c->module_of.count = c->name_of.count = c->node_of.count = 0;
+    c->mpi_ticks = c->mpi_blocks = 0;
+    c->block_has_mpi = false;
+    int torn = record_visit(reader, now, &visitor);
+    if (torn < 0)
+        return torn;
+    end_block(c);
+    totals->torn = torn;
+    /* A rank's time is that of one thread of control; threads that communicate side by side each
+     * spend it, so their mean is what stands beside it. */
+    if (c->mpi_blocks)
+        totals->mpi_s = (double)c->mpi_ticks * c->tick_s / (double)c->mpi_blocks;
+    return 0;
+}
+
+static void later(void *data, uint32_t block, const struct record_thread *thread)
+{
+    uint64_t *last = data;
+    (void)block;
+    if (thread->last > *last)
+        *last = thread->last;
+    for (uint32_t i = 0; i < thread->depth; i++)
+        if (thread->frames[i].begin > *last)
+            *last = thread->frames[i].begin;
+}
+
+uint64_t collect_last(struct record_reader *reader)
+{
+    uint64_t last = 0;
+    struct record_visitor visitor = {.data = &last, .thread = later};
+    record_visit(reader, 0, &visitor);
+    return last;
+}
