@@ -19,6 +19,8 @@ struct resolver_place {
 
 struct resolver *resolver_new(void);
 void resolver_free(struct resolver *resolver); /* accepts NULL */
+/* Where separate debug files are searched, before the first lookup; /usr/lib/debug at first. */
+void resolver_set_debug_dir(struct resolver *resolver, const char *dir);
 
 /*
  * `path` is where the module was when it ran, `build_id` (hex, NULL: none) must match if both have

@@ -12,7 +12,8 @@ typedef void store_progress(void *data, uint64_t done, uint64_t total);
 
 /*
  * Writes `run` to a new file, complete or not at all (written beside it and linked into place).
- * -EEXIST if the file is there and `overwrite` is false; -ENOSPC, -EACCES, ... . progress may be NULL.
+ * -EEXIST if the file is there and `overwrite` is false; -ENOSPC, -EACCES, ... . progress may be
+ * NULL.
  */
 int store_write(const struct run *run, const char *path, bool overwrite, store_progress *progress,
                 void *data);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* An executable or shared library and, if it can be found, the file with its debug information. */
+#ifndef LOUPE_BINARY_MODULE_H
+#define LOUPE_BINARY_MODULE_H
+
+#include <elfutils/libdw.h>
+#include <libelf.h>
+
+struct module_file {
+    int fd;
+    Elf *elf; /* NULL: not there */
+};
+
+struct module {
+    struct module_file binary; /* elf NULL: gone, only its debug file is there */
+    struct module_file debug;  /* elf NULL: no separate one */
+    Dwarf *dwarf;              /* of either; NULL: no debug information */
+};
+
+/* `build_id` (hexadecimal) may be NULL: then any file will do. Separate debug files are searched
+ * under `debug_dir`. -ENOENT: neither this binary nor its debug file is there. Close it in either
+ * case. */
+int module_open(struct module *module, const char *path, const char *build_id,
+                const char *debug_dir);
+void module_close(struct module *module);
+
+#endif

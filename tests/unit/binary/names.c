@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Paths and symbols as people write them. */
+#include "binary/path.h"
+#include "binary/symbols.h"
+#include "lib/tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void path(const char *path, const char *directory, const char *expected)
+{
+    char *shown = path_shown(path, directory);
+    ok(!strcmp(shown, expected), "%s compiled in %s -> %s", path, directory ? directory : "?",
+       shown);
+    free(shown);
+}
+
+static void symbol(const char *name, const char *expected)
+{
+    char *shown = symbols_readable(name);
+    ok(!strcmp(shown, expected), "%s -> %s", name, shown);
+    free(shown);
+}
+
+int main(void)
+{
+    path("/home/u/app/ring.c", "/home/u/app", "ring.c");
+    path("/home/u/app/src/ring.c", "/home/u/app/", "src/ring.c");
+    path("/home/u/app/./src//ring.c", "/home/u/app", "src/ring.c");
+    path("/home/u/app/build/../src/ring.c", "/home/u/app/build", "/home/u/app/src/ring.c");
+    path("/home/u/app2/ring.c", "/home/u/app", "/home/u/app2/ring.c");
+    path("/usr/include/x.h", "/home/u/app", "/usr/include/x.h");
+    path("./ring.c", NULL, "ring.c");
+    path("../ring.c", NULL, "../ring.c");
+    path("a/../../ring.c", NULL, "../ring.c");
+    path("/../ring.c", "/", "/ring.c");
+    path("ring.c", ".", "ring.c");
+    path("/x", "/x", "/x");
+    path("", "", "");
+
+    symbol("main", "main");
+    symbol("exchange.constprop.0", "exchange");
+    symbol("exchange.part.0.isra.0", "exchange");
+    symbol("solve_", "solve");
+    symbol("__stencil_MOD_halo", "halo");
+    symbol("MAIN__", "MAIN__");
+    symbol("_ZN6solver5Field8exchangeEi", "solver::Field::exchange(int)");
+    symbol("_Znonsense", "_Znonsense");
+    return tap_done();
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include "sample.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint64_t next_random(void)
+{
+    static uint64_t state = 88172645463325252u;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+}
+
+static void command(struct run *run, const char *const *arguments, size_t count)
+{
+    run->command = xcalloc(count + 1, sizeof *run->command);
+    for (size_t i = 0; i < count; i++)
+        run->command[i] = xstrdup(arguments[i]);
+}
+
+static void add_odd_ranks(struct run *run)
+{
+    struct run_rank *rank = run_add_rank(run);
+    *rank = (struct run_rank){.rank = 0,
+                              .pid = 4711,
+                              .mpi = true,
+                              .state = RUN_FINISHED,
+                              .exit_code = -1,
+                              .host = xstrdup("n1"),
+                              .real_s = 12.5,
+                              .overhead_s = 0.1,
+                              .probe_s = 1e-300,
+                              .init_real_s = 1.0 / 3,
+                              .finalize_real_s = 5,
+                              .mpi_s = 3.5000000000000004,
+                              .events = UINT64_MAX,
+                              .threads = 1,
+                              .segment_bytes = (uint64_t)1 << 63};
+    rank = run_add_rank(run);
+    *rank = (struct run_rank){.rank = INT32_MAX,
+                              .world = 3,
+                              .pid = 1,
+                              .state = RUN_KILLED,
+                              .exit_code = INT32_MIN,
+                              .signal = 9,
+                              .real_s = NAN,
+                              .overhead_s = INFINITY};
+    rank = run_add_rank(run);
+    *rank = (struct run_rank){.rank = -1, .state = RUN_ABORTED, .host = xstrdup("")};
+}
+
+static void add_odd_nodes(struct run *run)
+{
+    graph_add(&run->graph, &(struct graph_node){.parent = GRAPH_NONE, .name = "app"});
+    graph_add(&run->graph, &(struct graph_node){.parent = 0,
+                                                .kind = GRAPH_COMMUNICATION,
+                                                .name = "MPI_Send",
+                                                .file = "src/a \"quoted\" file.c",
+                                                .line = UINT32_MAX,
+                                                .procedure = "na\xc3\xafve",
+                                                .inlined = "a.c:12 < main.c:80",
+                                                .module = "/bin/\xff\xfe",
+                                                .build_id = "00ff",
+                                                .offset = UINT64_MAX});
+    graph_add(&run->graph, &(struct graph_node){.parent = 1, .kind = GRAPH_REGION, .name = ""});
+    graph_add(&run->graph, &(struct graph_node){.parent = GRAPH_NONE, .kind = GRAPH_PROCEDURE});
+}
+
+struct run *sample_odd(void)
+{
+    struct run *run = run_new();
+    command(run, (const char *const[]){"mpirun", "", "a b", "x\xff\x80y", "'\"\\\n"}, 5);
+    run->program = xstrdup("app");
+    run->job = xstrdup("");
+    run->started_ns = 1769860800123456789;
+    run->live = true;
+    add_odd_ranks(run);
+    add_odd_nodes(run);
+
+    struct run_value *v = run_add_value(run, 1, 0);
+    v->count = UINT64_MAX;
+    v->time = 0.1 + 0.2;
+    v->self = -0.0;
+    v->min = 5e-324;
+    v->max = 1.7976931348623157e308;
+    v->bytes = (uint64_t)1 << 63;
+    for (int i = 0; i < RECORD_SIZE_BUCKETS; i += 13)
+        v->sizes[i] = UINT64_MAX - (uint64_t)i;
+    run_add_value(run, 1, 2)->time = NAN; /* and min is infinite */
+    for (uint32_t rank = 0; rank < 3; rank++)
+        run_add_value(run, 2, rank)->sizes[RECORD_SIZE_BUCKETS - 1] = rank;
+
+    run_add_peer(run, 1, 0, RUN_PEER_OTHERS, 0)->count = 3;
+    run_add_peer(run, 1, 0, RUN_PEER_FOREIGN, 0)->bytes = UINT64_MAX;
+    run_add_peer(run, 1, 0, INT32_MAX, 1)->time = 1.0 / 3;
+    run_add_peer(run, 1, 2, 0, 1)->time = INFINITY;
+    run_warn(run, "rank %d was killed", 1);
+    run_warn(run, "%s", "");
+    run_finish(run);
+    return run;
+}
+
+struct run *sample_large(size_t ranks, size_t nodes)
+{
+    struct run *run = run_new();
+    command(run, (const char *const[]){"mpirun", "./app"}, 2);
+    run->program = xstrdup("app");
+    run->mpi = xstrdup("Open MPI 4.1.4");
+    run->complete = true;
+    for (size_t i = 0; i < ranks; i++) {
+        struct run_rank *rank = run_add_rank(run);
+        *rank = (struct run_rank){.rank = (int32_t)i, .mpi = true, .state = RUN_FINISHED};
+        rank->host = xasprintf("n%zu", i / 64);
+        rank->real_s = (double)(next_random() >> 20) * 1e-9;
+    }
+    graph_add(&run->graph, &(struct graph_node){.parent = GRAPH_NONE, .name = "app"});
+    for (size_t node = 1; node < nodes; node++) {
+        graph_add(&run->graph, &(struct graph_node){.kind = GRAPH_COMMUNICATION,
+                                                    .name = "MPI_Allreduce",
+                                                    .file = "app.c",
+                                                    .line = (uint32_t)node,
+                                                    .procedure = "main"});
+        for (size_t rank = 0; rank < ranks; rank++) {
+            struct run_value *v = run_add_value(run, (uint32_t)node, (uint32_t)rank);
+            v->count = 1000 + next_random() % 4;
+            v->time = v->self = (double)(next_random() >> 30) * 1e-9;
+            v->min = (double)(next_random() >> 50) * 1e-9;
+            v->max = (double)(next_random() >> 44) * 1e-9;
+            v->bytes = v->count * 8;
+            v->sizes[4] = v->count;
+        }
+    }
+    run_finish(run);
+    return run;
+}
+
+static int same_text(const char *a, const char *b)
+{
+    return (!a && !b) || (a && b && !strcmp(a, b));
+}
+
+static int same_real(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static const char *rank_difference(const struct run_rank *a, const struct run_rank *b)
+{
+    if (!same_text(a->host, b->host))
+        return "a rank's host";
+    if (a->rank != b->rank || a->world != b->world || a->pid != b->pid || a->mpi != b->mpi ||
+        a->state != b->state || a->exit_code != b->exit_code || a->signal != b->signal)
+        return "a rank's identity or state";
+    if (!same_real(a->real_s, b->real_s) || !same_real(a->overhead_s, b->overhead_s) ||
+        !same_real(a->probe_s, b->probe_s) || !same_real(a->init_real_s, b->init_real_s) ||
+        !same_real(a->finalize_real_s, b->finalize_real_s) || !same_real(a->mpi_s, b->mpi_s))
+        return "a rank's times";
+    return a->events != b->events || a->threads != b->threads ||
+                   a->segment_bytes != b->segment_bytes
+               ? "a rank's counts"
+               : NULL;
+}
+
+static const char *node_difference(const struct graph_node *a, const struct graph_node *b)
+{
+    if (a->parent != b->parent || a->kind != b->kind || a->line != b->line ||
+        a->offset != b->offset)
+        return "a node's numbers";
+    return same_text(a->name, b->name) && same_text(a->file, b->file) &&
+                   same_text(a->procedure, b->procedure) && same_text(a->inlined, b->inlined) &&
+                   same_text(a->module, b->module) && same_text(a->build_id, b->build_id)
+               ? NULL
+               : "a node's texts";
+}
+
+static const char *head_difference(const struct run *a, const struct run *b)
+{
+    if (!same_text(a->program, b->program) || !same_text(a->mpi, b->mpi) ||
+        !same_text(a->job, b->job))
+        return "program, MPI or job";
+    if (a->started_ns != b->started_ns || a->complete != b->complete || a->live != b->live)
+        return "start, complete or live";
+    if (!a->command != !b->command)
+        return "whether there is a command";
+    for (size_t i = 0; a->command && (a->command[i] || b->command[i]); i++)
+        if (!same_text(a->command[i], b->command[i]))
+            return "the command";
+    return NULL;
+}
+
+/* Values and peers have no pointers, and no padding as long as this holds: compared bit by bit. */
+_Static_assert(sizeof(struct run_value) == 8 + 6 * 8 + RECORD_SIZE_BUCKETS * 8, "no padding");
+_Static_assert(sizeof(struct run_peer) == 16 + 3 * 8, "no padding");
+
+const char *sample_difference(const struct run *a, const struct run *b)
+{
+    const char *difference = head_difference(a, b);
+    if (a->rank_count != b->rank_count || a->graph.count != b->graph.count ||
+        a->value_count != b->value_count || a->peer_count != b->peer_count ||
+        a->warning_count != b->warning_count)
+        return "a count";
+    for (size_t i = 0; !difference && i < a->rank_count; i++)
+        difference = rank_difference(&a->ranks[i], &b->ranks[i]);
+    for (size_t i = 0; !difference && i < a->graph.count; i++)
+        difference = node_difference(&a->graph.nodes[i], &b->graph.nodes[i]);
+    for (size_t i = 0; !difference && i < a->warning_count; i++)
+        if (!same_text(a->warnings[i], b->warnings[i]))
+            difference = "a warning";
+    if (!difference && a->value_count &&
+        memcmp(a->values, b->values, a->value_count * sizeof *a->values) != 0)
+        difference = "a value";
+    if (!difference && a->peer_count &&
+        memcmp(a->peers, b->peers, a->peer_count * sizeof *a->peers) != 0)
+        difference = "a peer";
+    return difference;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* Questions in SQL get the answers that docs/run-file.md promises. */
+#include "lib/tap.h"
+#include "sample.h"
+#include "scratch.h"
+#include "store/store.h"
+
+#include <sqlite3.h>
+
+static sqlite3 *db;
+
+/* Asks for one row and compares it with `expected`, columns joined by '|'. */
+static void ask(const char *sql, const char *expected)
+{
+    char got[512] = "";
+    sqlite3_stmt *s = NULL;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &s, NULL);
+    if (!rc && sqlite3_step(s) == SQLITE_ROW)
+        for (int i = 0; i < sqlite3_column_count(s); i++) {
+            const char *text = (const char *)sqlite3_column_text(s, i);
+            snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", i ? "|" : "",
+                     text ? text : "NULL");
+        }
+    ok(!rc && !strcmp(got, expected), "%s -> %s%s%s", sql, got, rc ? " " : "",
+       rc ? sqlite3_errmsg(db) : "");
+    sqlite3_finalize(s);
+}
+
+static struct run *two_ranks(void)
+{
+    struct run *run = sample_large(2, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct run_rank *rank = &run->ranks[i];
+        rank->rank = (int32_t)(i + 10);
+        rank->real_s = 5;
+        rank->overhead_s = 1;
+        rank->mpi_s = i ? 1 : 3;
+        struct run_value *v = &run->values[i];
+        *v = (struct run_value){.node = 1, .rank = i, .count = i + 1, .time = i ? 1 : 3};
+        v->self = v->time;
+        v->min = 0.25;
+        v->max = i ? 0.5 : 1;
+        v->bytes = 64;
+        v->sizes[0] = 1;
+        v->sizes[7] = i;
+        run_add_peer(run, 1, i, i ? 10 : 11, i)->bytes = 64;
+    }
+    run_add_peer(run, 1, 0, RUN_PEER_OTHERS, 0)->count = 5;
+    run_finish(run);
+    return run;
+}
+
+int main(void)
+{
+    scratch_begin();
+    char *path = scratch_path("run.loupe");
+    struct run *run = two_ranks();
+    store_write(run, path, false, NULL, NULL);
+    sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
+    ask("PRAGMA integrity_check", "ok");
+    ask("PRAGMA user_version", "1");
+    ask("SELECT value FROM meta WHERE key = 'command'", "[\"mpirun\",\"./app\"]");
+    ask("SELECT json_extract(value, '$[1]') FROM meta WHERE key = 'command'", "./app");
+    ask("SELECT name, file, line, procedure, count, time_s, share, bytes, ranks FROM statement",
+        "MPI_Allreduce|app.c|1|main|3|4.0|0.5|128|2");
+    ask("SELECT min_s, max_s, spread_min_s, spread_avg_s, spread_max_s, max_rank FROM statement",
+        "0.25|1.0|1.0|2.0|3.0|10");
+    ask("SELECT time_s, compute_s FROM process WHERE rank = 11", "4.0|3.0");
+    ask("SELECT bucket, from_bytes, count FROM size WHERE bucket > 0", "7|64|1");
+    ask("SELECT rank, direction, peer, bytes FROM message WHERE rank = 11",
+        "11|received from|10|64");
+    ask("SELECT rank, direction, peer, count FROM message WHERE peer = 'others'",
+        "10|sent to|others|5");
+    ask("SELECT source, destination, bytes FROM matrix WHERE received = 1", "10|11|64");
+    ask("SELECT count(*) FROM vector WHERE node = 1", "8");
+    sqlite3_close(db);
+    unlink(path);
+    free(path);
+    run_free(run);
+    scratch_end();
+    return tap_done();
+}
