@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +8,7 @@
  * come from outside and need not be UTF-8, but JSON must be. */
 static int utf8_len(const unsigned char *s)
 {
-    int len = s[0] < 0x80                       ? 1
+    int len = s[0] < 0x80                    ? 1
               : s[0] >= 0xc2 && s[0] <= 0xdf ? 2
               : s[0] >= 0xe0 && s[0] <= 0xef ? 3
               : s[0] >= 0xf0 && s[0] <= 0xf4 ? 4
@@ -25,37 +24,123 @@ static int utf8_len(const unsigned char *s)
 
 static void quoted(struct strbuf *out, const char *text)
 {
+    const unsigned char *s = (const unsigned char *)text, *plain = s;
     strbuf_putc(out, '"');
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
-        int len = utf8_len(s);
+    for (;;) {
+        int len = *s < 0x80 ? 1 : utf8_len(s);
+        if (len && *s >= 0x20 && *s != '"' && *s != '\\' && *s != 0x7f) {
+            s += len;
+            continue;
+        }
+        strbuf_add(out, (const char *)plain, (size_t)(s - plain));
+        if (!*s)
+            break;
         if (*s == '"' || *s == '\\')
             strbuf_printf(out, "\\%c", *s);
-        else if (*s < 0x20 || *s == 0x7f)
-            strbuf_printf(out, "\\u%04x", *s);
         else if (len)
-            strbuf_add(out, (const char *)s, (size_t)len);
+            strbuf_printf(out, "\\u%04x", *s);
         else
             strbuf_puts(out, "\\ufffd");
-        s += len ? len : 1;
+        plain = ++s;
     }
     strbuf_putc(out, '"');
+}
+
+/* Decimal digits of a number. A report of many ranks is numbers for the most part, and printf takes
+ * longer than all the rest together. */
+static int digits(char *to, uint64_t value)
+{
+    char reversed[24];
+    int len = 0;
+    do
+        reversed[len++] = (char)('0' + value % 10);
+    while (value /= 10);
+    for (int i = 0; i < len; i++)
+        to[i] = reversed[len - 1 - i];
+    return len;
+}
+
+enum { SIGNIFICANT = 9, EXPONENT_LEAST = -13 };
+
+/* What %.9g prints, for numbers from 1e-13 to 1e8; 0 if the number is outside. */
+static int decimal(char *to, double value)
+{
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (!(value >= 1e-13 && value < 1e8))
+        return 0;
+    int exponent = 0, len = 0;
+    while (value >= powers[exponent + 1])
+        exponent++;
+    while (exponent > EXPONENT_LEAST && value * powers[exponent < 0 ? -exponent : 0] < 1)
+        exponent--;
+    uint64_t mantissa = (uint64_t)(value * powers[SIGNIFICANT - 1 - exponent] + 0.5);
+    char figures[24];
+    int count = digits(figures, mantissa);
+    exponent += count - SIGNIFICANT; /* rounded up to the next power */
+    while (count > 1 && figures[count - 1] == '0')
+        count--;
+    bool scientific = exponent < -4;
+    int point = scientific ? 1 : exponent + 1; /* figures before the point */
+    if (point <= 0) {
+        memcpy(to, "0.0000", (size_t)(2 - point));
+        len = 2 - point;
+    }
+    for (int i = 0; i < count || i < point; i++) {
+        if (i && i == point)
+            to[len++] = '.';
+        to[len++] = i < count ? figures[i] : '0';
+    }
+    if (scientific) {
+        to[len++] = 'e';
+        to[len++] = '-';
+        len += digits(to + len, (uint64_t)-exponent);
+    }
+    return len;
+}
+
+enum { HEAD = 64 };
+
+/* What stands before a value, into `to`, so that a short value is added together with it; returns
+ * its length. A key that is long or needs escapes is added at once. */
+static size_t head(struct json *j, const char *key, char to[HEAD])
+{
+    size_t len = 0;
+    if (j->comma)
+        to[len++] = ',';
+    j->comma = true;
+    if (!key)
+        return len;
+    to[len++] = '"';
+    for (const char *k = key; len < HEAD - 2; k++) {
+        if (!*k) {
+            to[len++] = '"';
+            to[len++] = ':';
+            return len;
+        }
+        if (*k < 0x20 || *k == '"' || *k == '\\' || *k == 0x7f)
+            break;
+        to[len++] = *k;
+    }
+    strbuf_add(j->out, to, to[0] == ',');
+    quoted(j->out, key);
+    strbuf_putc(j->out, ':');
+    return 0;
 }
 
 static void begin(struct json *j, const char *key)
 {
-    if (j->comma)
-        strbuf_putc(j->out, ',');
-    if (key) {
-        quoted(j->out, key);
-        strbuf_putc(j->out, ':');
-    }
-    j->comma = true;
+    char text[HEAD];
+    strbuf_add(j->out, text, head(j, key, text));
 }
 
 static void open_with(struct json *j, const char *key, char bracket)
 {
-    begin(j, key);
-    strbuf_putc(j->out, bracket);
+    char text[HEAD + 1];
+    size_t len = head(j, key, text);
+    text[len++] = bracket;
+    strbuf_add(j->out, text, len);
     j->comma = false;
 }
 
@@ -103,14 +188,20 @@ void json_string(struct json *j, const char *key, const char *value)
 
 void json_int(struct json *j, const char *key, int64_t value)
 {
-    begin(j, key);
-    strbuf_printf(j->out, "%" PRId64, value);
+    char text[HEAD + 24];
+    size_t len = head(j, key, text);
+    if (value < 0)
+        text[len++] = '-';
+    len += (size_t)digits(text + len, value < 0 ? -(uint64_t)value : (uint64_t)value);
+    strbuf_add(j->out, text, len);
 }
 
 void json_uint(struct json *j, const char *key, uint64_t value)
 {
-    begin(j, key);
-    strbuf_printf(j->out, "%" PRIu64, value);
+    char text[HEAD + 24];
+    size_t len = head(j, key, text);
+    len += (size_t)digits(text + len, value);
+    strbuf_add(j->out, text, len);
 }
 
 void json_double(struct json *j, const char *key, double value)
@@ -119,8 +210,16 @@ void json_double(struct json *j, const char *key, double value)
         json_null(j, key);
         return;
     }
-    begin(j, key);
-    strbuf_printf(j->out, "%.9g", value);
+    char text[HEAD + 48];
+    size_t len = head(j, key, text);
+    int more = decimal(text + len, value);
+    if (!more && value == 0) {
+        text[len] = '0';
+        more = 1;
+    }
+    strbuf_add(j->out, text, len + (size_t)more);
+    if (!more)
+        strbuf_printf(j->out, "%.9g", value);
 }
 
 void json_bool(struct json *j, const char *key, bool value)

@@ -32,8 +32,13 @@ struct view_options {
 
 /* -1: no such level. */
 int view_level_by_name(const char *name);
-/* -ENOENT: --at names nothing that is in the run (the message is in `out` then). */
+const char *view_level_name(enum view_level level);
+/* --by and --top do not change the JSON; --at leaves the statements there and what is above them.
+ * -ENOENT: --at names nothing that is in the run (the message is in `out` then). */
 int view_text(const struct run *run, const struct view_options *options, struct strbuf *out);
+/* What --at shows, of one node of the graph. */
+void view_node(const struct run *run, uint32_t node, const struct view_options *options,
+               struct strbuf *out);
 int view_json(const struct run *run, const struct view_options *options, struct strbuf *out);
 
 #endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* loupe report: answers from a run file. */
+#include "base/alloc.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/load.h"
+#include "cli/show.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+static struct {
+    const char *by;
+    const char *at;
+    int top;
+    bool json, full, color, plain;
+} values;
+
+static const struct option_entry options[] = {
+    {.name = "by",
+     .kind = OPTION_STRING,
+     .at = &values.by,
+     .value = "LEVEL",
+     .help = "program, procedure, loop, call, communication, rank or peer (the matrix)"},
+    {.name = "at",
+     .kind = OPTION_STRING,
+     .at = &values.at,
+     .value = "FILE:LINE",
+     .help = "everything about the statement there (binary+0xOFFSET: without source)"},
+    {.name = "top",
+     .kind = OPTION_NUMBER,
+     .at = &values.top,
+     .value = "N",
+     .help = "at most N rows",
+     .min = 1,
+     .max = INT_MAX},
+    {.name = "json", .kind = OPTION_FLAG, .at = &values.json, .help = "all of it as JSON"},
+    {.name = "full",
+     .kind = OPTION_FLAG,
+     .at = &values.full,
+     .help = "JSON: each rank and peer of each statement also beyond 64 ranks"},
+    {.name = "color", .kind = OPTION_FLAG, .at = &values.color, .help = "colours in any case"},
+    {.name = "no-color", .kind = OPTION_FLAG, .at = &values.plain, .help = "no colours"},
+    OPTIONS_END,
+};
+
+static int run(int argc, char **argv)
+{
+    struct view_options view = {.top = values.top, .full = values.full};
+    if (argc != 1)
+        return command_misused(&cmd_report, argc ? "one run file at a time" : "which run file?");
+    if (values.by) {
+        int level = view_level_by_name(values.by);
+        if (level < 0)
+            return command_misused(&cmd_report, "--by %s: no such level", values.by);
+        view.by = (enum view_level)level;
+    }
+    char *at = values.at ? xstrdup(values.at) : NULL;
+    if (at && !show_parse_at(at, &view)) {
+        free(at);
+        return command_misused(&cmd_report, "--at %s: not FILE:LINE", values.at);
+    }
+    show_terminal(&view, values.color, values.plain);
+    struct run *loaded = NULL;
+    struct strbuf error = {0};
+    int status = EXIT_FAILURE;
+    if (load_file(argv[0], &loaded, &error) < 0)
+        log_error("%s", error.text);
+    else
+        status = show_run(loaded, &view, values.json);
+    strbuf_free(&error);
+    run_free(loaded);
+    free(at);
+    return status;
+}
+
+const struct command cmd_report = {
+    .name = "report",
+    .summary = "answer from a run file",
+    .usage = "FILE [--by LEVEL] [--at FILE:LINE] [--top N] [--json]",
+    .details =
+        "Without options a report that fits one screen: the run, its efficiency, and the ten\n"
+        "most expensive communication statements. A statement's share is its part of all ranks'\n"
+        "time together; its peer is the one that costs it most (3->0: rank 3 sends to rank 0).\n"
+        "MPI_Init and MPI_Finalize are outside that time and have no share.\n",
+    .options = options,
+    .values = &values,
+    .run = run,
+};

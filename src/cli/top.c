@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/* loupe top: the same answers from a program that is running. */
+#include "tui/top.h"
+
+#include "base/log.h"
+#include "binary/resolve.h"
+#include "cli/command.h"
+#include "cli/procs.h"
+#include "cli/show.h"
+#include "tree/node.h"
+#include "view/structure.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    bool once, json, full, color, plain;
+    int top;
+    double interval;
+} values;
+
+static const struct option_entry options[] = {
+    {.name = "once", .kind = OPTION_FLAG, .at = &values.once, .help = "print it once, and end"},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .at = &values.json,
+     .help = "with --once: the JSON that loupe report prints, of this moment"},
+    {.name = "full",
+     .kind = OPTION_FLAG,
+     .at = &values.full,
+     .help = "JSON: each rank and peer of each statement also beyond 64 ranks"},
+    {.name = "interval",
+     .letter = 'i',
+     .kind = OPTION_SECONDS,
+     .at = &values.interval,
+     .value = "SECONDS",
+     .help = "how often to read (1)",
+     .min = 0.1,
+     .max = 3600},
+    {.name = "top",
+     .kind = OPTION_NUMBER,
+     .at = &values.top,
+     .value = "N",
+     .help = "with --once: at most N statements (10)",
+     .min = 1,
+     .max = INT_MAX},
+    {.name = "color", .kind = OPTION_FLAG, .at = &values.color, .help = "colours in any case"},
+    {.name = "no-color", .kind = OPTION_FLAG, .at = &values.plain, .help = "no colours"},
+    OPTIONS_END,
+};
+
+/* A job that is read again and again: binaries are opened once. */
+struct watched {
+    struct job *job;
+    struct resolver *resolver;
+};
+
+static struct run *read_watched(void *data, int *error)
+{
+    struct watched *w = data;
+    struct run *run = NULL;
+    *error = node_read(w->job, &run);
+    if (*error < 0)
+        return NULL;
+    procs_warnings(w->job, run);
+    structure_run(run, w->resolver);
+    return run;
+}
+
+/* The newest job that runs, else the newest at all; NULL: there is none. */
+static struct job *newest_job(void)
+{
+    struct job **jobs = NULL, *found = NULL;
+    if (jobs_list(&jobs) < 0 || !jobs)
+        return NULL;
+    const char *id = jobs[0] ? jobs[0]->id : NULL;
+    for (size_t i = 0; jobs[i]; i++)
+        if (procs_alive(jobs[i]) > 0) {
+            id = jobs[i]->id;
+            break;
+        }
+    if (!id || job_open(id, &found) < 0)
+        found = NULL;
+    jobs_free(jobs);
+    return found;
+}
+
+static int cannot_read(const struct job *job, int error)
+{
+    if (error == -ENOENT)
+        log_error("job %s has no statistics yet: its processes have not started, or have no "
+                  "monitoring; loupe ps lists the jobs",
+                  job->id);
+    else
+        log_error("job %s cannot be read: %s", job->id, strerror(-error));
+    return EXIT_FAILURE;
+}
+
+static int show_once(struct watched *w)
+{
+    struct view_options view = {.top = values.top, .full = values.full};
+    int error;
+    struct run *run = read_watched(w, &error);
+    if (!run)
+        return cannot_read(w->job, error);
+    show_terminal(&view, values.color, values.plain);
+    int status = show_run(run, &view, values.json);
+    run_free(run);
+    return status;
+}
+
+static int show_live(struct watched *w)
+{
+    struct top_source source = {.read = read_watched, .data = w, .interval_s = values.interval};
+    int error = top_run(&source);
+    if (error == -ENOTTY) {
+        log_error("top: no terminal to draw on; use --once, or --once --json");
+        return EXIT_FAILURE;
+    }
+    return error ? cannot_read(w->job, error) : EXIT_SUCCESS;
+}
+
+static int run(int argc, char **argv)
+{
+    struct watched w = {0};
+    if (argc > 1)
+        return command_misused(&cmd_top, "one job at a time");
+    if (values.json && !values.once)
+        return command_misused(&cmd_top, "--json needs --once");
+    int error = argc ? job_find(argv[0], &w.job) : 0;
+    if (argc && error < 0) {
+        log_error("%s: %s; loupe ps lists the jobs there are", argv[0],
+                  error == -ENOENT ? "no such job" : strerror(-error));
+        return EXIT_FAILURE;
+    }
+    if (!argc && !(w.job = newest_job())) {
+        log_error("no job of yours is monitored on this machine; start one with "
+                  "loupe run -- COMMAND");
+        return EXIT_FAILURE;
+    }
+    w.resolver = resolver_new();
+    int status = values.once ? show_once(&w) : show_live(&w);
+    resolver_free(w.resolver);
+    job_free(w.job);
+    return status;
+}
+
+const struct command cmd_top = {
+    .name = "top",
+    .summary = "watch a program that is running",
+    .usage = "[PID|JOB] [--once] [--json] [--interval SECONDS]",
+    .details =
+        "Without PID or JOB the newest job of yours that runs on this machine. It only reads\n"
+        "the statistics: watching costs the program nothing. Press h there for the keys.\n",
+    .options = options,
+    .values = &values,
+    .run = run,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The live view on a terminal. It only reads: what it shows costs the program nothing. */
+#ifndef LOUPE_TUI_TOP_H
+#define LOUPE_TUI_TOP_H
+
+#include "metric/run.h"
+
+struct top_source {
+    /* The run as it is now, structured; the view frees it. NULL: *error says why, -ENOENT that the
+     * job is gone. */
+    struct run *(*read)(void *data, int *error);
+    void *data;
+    double interval_s; /* between two readings; 0: 1 s */
+};
+
+/*
+ * Shows the source until the user quits or a signal asks to end. The terminal is restored however
+ * it ends. -ENOTTY: there is no terminal that it could use; else what the first read said.
+ */
+int top_run(const struct top_source *source);
+
+#endif

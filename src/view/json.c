@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* The run as JSON; the keys are an interface that scripts rely on (docs). */
+#include "view/format.h"
+#include "view/query.h"
+#include "view/report.h"
+
+#include "base/alloc.h"
+#include "base/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { JSON_FORMAT = 1, FULL_RANKS = 64 };
+
+#define KEY_COUNT(name) #name
+#define KEY_BYTES(name) #name
+#define KEY_TICKS(name) #name "_s"
+#define PUT_COUNT       json_uint
+#define PUT_BYTES       json_uint
+#define PUT_TICKS       json_double /* a minimum of nothing is infinite, and null here */
+
+static void value_fields(struct json *j, const struct run_value *v)
+{
+#define X(name, unit, merge) PUT_##unit(j, KEY_##unit(name), v->name);
+    RECORD_STATEMENT_FIELDS(X)
+#undef X
+}
+
+static void peer_fields(struct json *j, const struct run_peer *p)
+{
+#define X(name, unit, merge) PUT_##unit(j, KEY_##unit(name), p->name);
+    RECORD_PEER_FIELDS(X)
+#undef X
+}
+
+static void put_run(struct json *j, const struct run *run)
+{
+    const struct run_rank *longest = query_longest(run);
+    char date[FORMAT_ROOM];
+    json_object_begin(j, "run");
+    json_array_begin(j, "command");
+    for (char **arg = run->command; arg && *arg; arg++)
+        json_string(j, NULL, *arg);
+    json_array_end(j);
+    json_string(j, "program", run->program);
+    json_string(j, "mpi", run->mpi);
+    json_string(j, "job", run->job);
+    json_uint(j, "ranks", run->rank_count);
+    json_uint(j, "hosts", run_hosts(run));
+    json_string(j, "started", run->started_ns > 0 ? format_date(date, run->started_ns) : NULL);
+    json_bool(j, "complete", run->complete);
+    json_bool(j, "live", run->live);
+    json_double(j, "time_s", longest ? run_rank_time(longest) : 0);
+    json_double(j, "real_s", longest ? longest->real_s : 0);
+    json_double(j, "overhead_s", longest ? longest->overhead_s : 0);
+    json_object_end(j);
+}
+
+static void put_rank(struct json *j, const struct run_rank *r)
+{
+    json_object_begin(j, NULL);
+    json_int(j, "rank", r->rank);
+    json_int(j, "world", r->world);
+    json_int(j, "pid", r->pid);
+    json_string(j, "host", r->host);
+    json_string(j, "state", run_state_name(r->state));
+    json_double(j, "time_s", run_rank_time(r));
+    json_double(j, "real_s", r->real_s);
+    json_double(j, "overhead_s", r->overhead_s);
+    json_double(j, "compute_s", run_rank_compute(r));
+    json_double(j, "mpi_s", r->mpi_s);
+    json_double(j, "probe_s", r->probe_s);
+    json_double(j, "init_real_s", r->mpi ? r->init_real_s : NAN);
+    json_double(j, "finalize_real_s", r->mpi ? r->finalize_real_s : NAN);
+    if (r->exit_code >= 0 && (r->state == RUN_EXITED || r->state == RUN_ABORTED))
+        json_int(j, "exit_code", r->exit_code);
+    else
+        json_null(j, "exit_code");
+    if (r->signal > 0)
+        json_int(j, "signal", r->signal);
+    else
+        json_null(j, "signal");
+    json_uint(j, "events", r->events);
+    json_uint(j, "threads", r->threads);
+    json_uint(j, "segment_bytes", r->segment_bytes);
+    json_object_end(j);
+}
+
+static void put_efficiency(struct json *j, const struct run *run)
+{
+    struct run_efficiency e = run_efficiency(run);
+    json_object_begin(j, "efficiency");
+    json_double(j, "parallel", e.parallel);
+    json_double(j, "load_balance", e.load_balance);
+    json_double(j, "communication", e.communication);
+    json_object_end(j);
+}
+
+static void put_place(struct json *j, const struct graph_node *n)
+{
+    char offset[24];
+    json_string(j, "kind", graph_kind_name(n->kind));
+    json_string(j, "name", n->name);
+    json_string(j, "file", n->file);
+    if (n->line)
+        json_uint(j, "line", n->line);
+    else
+        json_null(j, "line");
+    json_string(j, "procedure", n->procedure);
+    if (n->inlined)
+        json_string(j, "inlined", n->inlined);
+    if (!n->module)
+        return;
+    json_string(j, "module", n->module);
+    if (n->kind == GRAPH_PROCEDURE)
+        return; /* of its statements: it has no address itself */
+    snprintf(offset, sizeof offset, "0x%" PRIx64, n->offset);
+    json_string(j, "offset", offset);
+}
+
+static void put_spread(struct json *j, const struct query_item *item)
+{
+    json_object_begin(j, "spread");
+    json_double(j, "min_s", item->min_s);
+    json_double(j, "avg_s", item->avg_s);
+    json_double(j, "max_s", item->max_s);
+    if (item->max_rank >= 0)
+        json_int(j, "max_rank", item->max_rank);
+    else
+        json_null(j, "max_rank");
+    json_object_end(j);
+}
+
+static void put_sizes(struct json *j, const struct run_value *total)
+{
+    if (!total->bytes)
+        return;
+    json_array_begin(j, "sizes");
+    for (int b = 0; b < RECORD_SIZE_BUCKETS; b++) {
+        if (!total->sizes[b])
+            continue;
+        json_object_begin(j, NULL);
+        json_uint(j, "from", b ? UINT64_C(1) << (b - 1) : 0);
+        json_uint(j, "count", total->sizes[b]);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
+/* With several worlds a rank's number is not its name. */
+static void put_world(struct json *j, const struct run_rank *rank)
+{
+    if (rank->world > 0)
+        json_int(j, "world", rank->world);
+}
+
+static void put_values(struct json *j, const struct run *run, uint32_t node)
+{
+    size_t count;
+    const struct run_value *values = run_values(run, node, &count);
+    json_array_begin(j, "ranks");
+    for (size_t i = 0; i < count; i++) {
+        if (values[i].rank >= run->rank_count)
+            continue;
+        json_object_begin(j, NULL);
+        json_int(j, "rank", run->ranks[values[i].rank].rank);
+        put_world(j, &run->ranks[values[i].rank]);
+        value_fields(j, &values[i]);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
+static void put_peers(struct json *j, const struct run *run, uint32_t node)
+{
+    size_t count;
+    const struct run_peer *peers = run_peers(run, node, &count);
+    json_array_begin(j, "peers");
+    for (size_t i = 0; i < count; i++) {
+        const struct run_peer *p = &peers[i];
+        if (p->rank >= run->rank_count)
+            continue;
+        json_object_begin(j, NULL);
+        json_int(j, "from", run->ranks[p->rank].rank);
+        put_world(j, &run->ranks[p->rank]);
+        if (p->peer >= 0) {
+            json_int(j, "rank", p->peer);
+        } else {
+            json_null(j, "rank");
+            json_bool(j, p->peer == RUN_PEER_FOREIGN ? "foreign" : "others", true);
+        }
+        json_string(j, "direction", p->received ? "received" : "sent");
+        peer_fields(j, p);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
+static void put_node(struct json *j, const struct run *run, uint32_t node, double all, bool full)
+{
+    const struct graph_node *n = &run->graph.nodes[node];
+    struct query_item item = query_item(run, node, all);
+    json_object_begin(j, NULL);
+    json_uint(j, "id", node);
+    if (n->parent == GRAPH_NONE)
+        json_null(j, "parent");
+    else
+        json_uint(j, "parent", n->parent);
+    put_place(j, n);
+    value_fields(j, &item.total);
+    put_spread(j, &item);
+    put_sizes(j, &item.total);
+    if (full) {
+        put_values(j, run, node);
+        if (n->kind == GRAPH_COMMUNICATION)
+            put_peers(j, run, node);
+    }
+    json_object_end(j);
+}
+
+/* Which nodes --at asks for: the statements there and what is above them. NULL: all. */
+static int chosen_nodes(const struct run *run, const struct view_options *options, bool **chosen)
+{
+    uint32_t *nodes;
+    *chosen = NULL;
+    if (!options->at_file)
+        return 0;
+    size_t count = query_at(run, options->at_file, options->at_line, &nodes);
+    *chosen = xcalloc(run->graph.count, sizeof **chosen);
+    for (size_t i = 0; i < count; i++)
+        for (uint32_t at = nodes[i]; at < run->graph.count && !(*chosen)[at];
+             at = run->graph.nodes[at].parent)
+            (*chosen)[at] = true;
+    free(nodes);
+    return count ? 0 : -ENOENT;
+}
+
+int view_json(const struct run *run, const struct view_options *options, struct strbuf *out)
+{
+    struct json j = {.out = out};
+    double all = query_all_time(run);
+    bool full = options->full || run->rank_count <= FULL_RANKS, *chosen;
+    int error = chosen_nodes(run, options, &chosen);
+    json_object_begin(&j, NULL);
+    json_object_begin(&j, "loupe");
+    json_int(&j, "format", JSON_FORMAT);
+    json_string(&j, "version", LOUPE_VERSION);
+    json_object_end(&j);
+    put_run(&j, run);
+    json_array_begin(&j, "ranks");
+    for (size_t i = 0; i < run->rank_count; i++)
+        put_rank(&j, &run->ranks[i]);
+    json_array_end(&j);
+    put_efficiency(&j, run);
+    json_array_begin(&j, "graph");
+    for (uint32_t i = 0; i < run->graph.count; i++)
+        if (!chosen || chosen[i])
+            put_node(&j, run, i, all, full);
+    json_array_end(&j);
+    json_array_begin(&j, "warnings");
+    for (size_t i = 0; i < run->warning_count; i++)
+        json_string(&j, NULL, run->warnings[i]);
+    json_array_end(&j);
+    json_object_end(&j);
+    strbuf_putc(out, '\n');
+    free(chosen);
+    return error;
+}

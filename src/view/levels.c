@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* The levels of the program's structure, and the ranks. */
+#include "view/format.h"
+#include "view/parts.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void program_row(const struct part *p, struct table *t, const struct query_item *item,
+                        int indent)
+{
+    const struct graph_node *n = &p->run->graph.nodes[item->node];
+    cell_share(t, item->share);
+    cell_time(t, item->total.time);
+    cell_time(t, item->total.self);
+    cell_count(t, item->total.count);
+    cell_bytes(t, item->total.bytes);
+    cell_spread(t, item);
+    if (n->kind == GRAPH_COMMUNICATION) {
+        /* its procedure stands above it already */
+        struct graph_node alone = *n;
+        alone.procedure = NULL;
+        cell_node(t, &alone, indent);
+    } else {
+        table_cell(t, "%*s%s %s", indent, "", graph_kind_name(n->kind), n->name ? n->name : "?");
+        table_style(t, TABLE_HEAD);
+    }
+}
+
+static size_t program_rows(const struct part *p, struct table *t, uint32_t parent, int indent)
+{
+    struct query_item *items;
+    size_t count = query_children(p->run, parent, &items), hidden = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (i >= (size_t)p->top) {
+            hidden += count - i;
+            break;
+        }
+        program_row(p, t, &items[i], indent);
+        /* A parent stands before its children, so that this ends. */
+        if (items[i].node > parent)
+            hidden += program_rows(p, t, items[i].node, indent + 2);
+    }
+    free(items);
+    return hidden;
+}
+
+void part_program(const struct part *p)
+{
+    static const struct table_column columns[] = {
+        {.title = "share"},
+        {.title = "time"},
+        {.title = "self", .drop = 2},
+        {.title = "count", .drop = 4},
+        {.title = "bytes", .drop = 3},
+        {.title = "rank min/avg/max", .drop = 1},
+        {.title = "program, regions, procedures, statements", .left = true, .shrink = 30}};
+    struct table *t = table_new(columns, COUNT(columns));
+    size_t hidden = 0;
+    if (p->run->graph.count) {
+        struct query_item item = query_item(p->run, 0, query_all_time(p->run));
+        program_row(p, t, &item, 0);
+        hidden = program_rows(p, t, 0, 2);
+    }
+    table_print(t, p->width, p->color, p->out);
+    part_more(p, 0, hidden, "below (--top shows more)");
+    strbuf_puts(
+        p->out,
+        "\nSelf is the time outside MPI for the program, outside what is nested for a region."
+        "\nA region contains what runs inside it, also of the procedures beside it."
+        "\nA procedure shows the sum of its statements: no probe times it itself."
+        "\nInitialising and finalising MPI is outside the ranks' time.\n");
+    table_free(t);
+}
+
+void part_procedures(const struct part *p)
+{
+    static const struct table_column columns[] = {
+        {.title = "share"},
+        {.title = "time"},
+        {.title = "count", .drop = 4},
+        {.title = "bytes", .drop = 3},
+        {.title = "rank min/avg/max", .drop = 2},
+        {.title = "statements", .drop = 1},
+        {.title = "procedure", .left = true, .shrink = 16},
+        {.title = "file", .left = true, .drop = 5, .shrink = 12}};
+    struct query_item *items;
+    size_t count = query_items(p->run, GRAPH_PROCEDURE, QUERY_TIME, &items);
+    size_t *statements = calloc(p->run->graph.count + 1, sizeof *statements);
+    for (size_t i = 0; statements && i < p->run->graph.count; i++)
+        if (p->run->graph.nodes[i].parent < p->run->graph.count)
+            statements[p->run->graph.nodes[i].parent]++;
+    struct table *t = table_new(columns, COUNT(columns));
+    for (size_t i = 0; i < count && i < (size_t)p->top; i++) {
+        const struct graph_node *n = &p->run->graph.nodes[items[i].node];
+        cell_share(t, items[i].share);
+        cell_time(t, items[i].total.time);
+        cell_count(t, items[i].total.count);
+        cell_bytes(t, items[i].total.bytes);
+        cell_spread(t, &items[i]);
+        table_cell(t, "%zu", statements ? statements[items[i].node] : 0);
+        table_cell(t, "%s", n->name ? n->name : "?");
+        table_cell(t, "%s", n->file ? format_tail(n->file, 40) : "-");
+    }
+    if (count)
+        table_print(t, p->width, p->color, p->out);
+    else
+        strbuf_puts(p->out, "no procedure is known: the program has no debug information (compile "
+                            "with -g), or never called MPI\n");
+    part_more(p, (size_t)p->top, count, "procedures");
+    strbuf_puts(p->out,
+                count ? "\nA procedure shows the sum of its communication statements.\n" : "");
+    free(statements);
+    table_free(t);
+    free(items);
+}
+
+/* Minimum, average and maximum are of one execution here, for the spread over the ranks stands
+ * beside them. */
+static void list(const struct part *p, enum graph_kind kind)
+{
+    static const struct table_column columns[] = {
+        {.title = "share"},
+        {.title = "time"},
+        {.title = "count", .drop = 5},
+        {.title = "bytes", .drop = 4},
+        {.title = "min", .drop = 2},
+        {.title = "max", .drop = 2},
+        {.title = "rank min/avg/max", .drop = 3},
+        {.title = "peer", .drop = 1},
+        {.title = "statement", .left = true, .shrink = 30}};
+    struct query_item *items;
+    size_t count = query_items(p->run, kind, QUERY_TIME, &items);
+    struct table *t = table_new(columns, COUNT(columns));
+    for (size_t i = 0; i < count && i < (size_t)p->top; i++) {
+        const struct query_item *item = &items[i];
+        char pair[FORMAT_ROOM];
+        cell_share(t, item->share);
+        cell_time(t, item->total.time);
+        cell_count(t, item->total.count);
+        cell_bytes(t, item->total.bytes);
+        cell_time(t, item->total.min);
+        cell_time(t, item->total.count ? item->total.max : NAN);
+        cell_spread(t, item);
+        table_cell(t, "%s", item->worst ? format_pair(pair, p->run, item->worst) : "-");
+        cell_node(t, &p->run->graph.nodes[item->node], 0);
+    }
+    if (count)
+        table_print(t, p->width, p->color, p->out);
+    else
+        strbuf_puts(p->out, "no communication statement was executed\n");
+    part_more(p, (size_t)p->top, count, "statements");
+    table_free(t);
+    free(items);
+}
+
+void part_communications(const struct part *p)
+{
+    list(p, GRAPH_COMMUNICATION);
+}
+
+void part_others(const struct part *p, enum graph_kind kind)
+{
+    for (size_t i = 0; i < p->run->graph.count; i++)
+        if (p->run->graph.nodes[i].kind == kind) {
+            list(p, kind);
+            return;
+        }
+    strbuf_printf(p->out,
+                  "this run has no %ss: they need probes in the program, and this one ran "
+                  "with none.\n--by program, procedure and communication have answers.\n",
+                  graph_kind_name(kind));
+}
+
+void part_ranks(const struct part *p)
+{
+    static const struct table_column columns[] = {
+        {.title = "rank"},
+        {.title = "time"},
+        {.title = "compute"},
+        {.title = "MPI"},
+        {.title = "MPI share"},
+        {.title = "events", .drop = 5},
+        {.title = "init", .drop = 1},
+        {.title = "finalize", .drop = 1},
+        {.title = "overhead", .drop = 2},
+        {.title = "state", .left = true},
+        {.title = "pid", .drop = 3},
+        {.title = "host", .left = true, .drop = 4, .shrink = 8}};
+    struct table *t = table_new(columns, COUNT(columns));
+    for (size_t i = 0; i < p->run->rank_count && i < (size_t)p->top; i++) {
+        const struct run_rank *r = &p->run->ranks[i];
+        double time = run_rank_time(r);
+        char text[FORMAT_ROOM];
+        table_cell(t, "%s", format_rank(text, r));
+        cell_time(t, time);
+        cell_time(t, run_rank_compute(r));
+        cell_time(t, r->mpi_s);
+        cell_share(t, time > 0 ? r->mpi_s / time : NAN);
+        cell_count(t, r->events);
+        cell_time(t, r->mpi ? r->init_real_s : NAN);
+        cell_time(t, r->mpi ? r->finalize_real_s : NAN);
+        cell_time(t, r->overhead_s);
+        if (r->state == RUN_KILLED && r->signal > 0)
+            table_cell(t, "killed (signal %d)", r->signal);
+        else if ((r->state == RUN_EXITED || r->state == RUN_ABORTED) && r->exit_code >= 0)
+            table_cell(t, "%s (code %d)", run_state_name(r->state), r->exit_code);
+        else
+            table_cell(t, "%s", run_state_name(r->state));
+        if (r->state != RUN_RUNNING && r->state != RUN_FINISHED)
+            table_style(t, TABLE_HOT);
+        table_cell(t, "%d", r->pid);
+        table_cell(t, "%s", r->host ? r->host : "-");
+    }
+    if (p->run->rank_count)
+        table_print(t, p->width, p->color, p->out);
+    else
+        strbuf_puts(p->out, "no process was seen\n");
+    part_more(p, (size_t)p->top, p->run->rank_count, "ranks");
+    part_warnings(p, SIZE_MAX);
+    table_free(t);
+}

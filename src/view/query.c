@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/query.h"
+
+#include "base/alloc.h"
+#include "view/format.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool query_outside_time(const struct graph_node *node)
+{
+    static const char *const names[] = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize"};
+    if (node->kind != GRAPH_COMMUNICATION || !node->name)
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(node->name, names[i]))
+            return true;
+    return false;
+}
+
+double query_all_time(const struct run *run)
+{
+    double sum = 0;
+    for (size_t i = 0; i < run->rank_count; i++)
+        sum += run_rank_time(&run->ranks[i]);
+    return sum;
+}
+
+int32_t query_rank(const struct run *run, uint32_t index)
+{
+    return index < run->rank_count ? run->ranks[index].rank : -1;
+}
+
+const struct run_rank *query_longest(const struct run *run)
+{
+    const struct run_rank *longest = NULL;
+    for (size_t i = 0; i < run->rank_count; i++)
+        if (!longest || run_rank_time(&run->ranks[i]) > run_rank_time(longest))
+            longest = &run->ranks[i];
+    return longest;
+}
+
+/* "others" is a sum over many and would always win; it stands only where nothing else does. */
+static bool worse(const struct run_peer *a, const struct run_peer *b)
+{
+    if ((a->peer == RUN_PEER_OTHERS) != (b->peer == RUN_PEER_OTHERS))
+        return b->peer == RUN_PEER_OTHERS;
+    return a->time > b->time || (a->time == b->time && a->bytes > b->bytes);
+}
+
+static const struct run_peer *worst_peer(const struct run *run, uint32_t node)
+{
+    size_t count;
+    const struct run_peer *peers = run_peers(run, node, &count), *worst = NULL;
+    for (size_t i = 0; i < count; i++)
+        if (peers[i].rank < run->rank_count && (!worst || worse(&peers[i], worst)))
+            worst = &peers[i];
+    return worst;
+}
+
+struct query_item query_item(const struct run *run, uint32_t node, double all_time)
+{
+    struct query_item item = {.node = node, .share = NAN, .min_s = INFINITY, .max_rank = -1};
+    size_t count;
+    const struct run_value *values = run_values(run, node, &count);
+    item.total = (struct run_value){.node = node, .min = INFINITY};
+    for (size_t i = 0; i < count; i++) {
+        run_value_merge(&item.total, &values[i]);
+        item.min_s = fmin(item.min_s, values[i].time);
+        if (item.max_rank < 0 || values[i].time > item.max_s) {
+            item.max_s = values[i].time;
+            item.max_rank = query_rank(run, values[i].rank);
+        }
+    }
+    if (count < run->rank_count || !count)
+        item.min_s = 0; /* some rank never came here */
+    item.avg_s = run->rank_count ? item.total.time / (double)run->rank_count : 0;
+    if (all_time > 0 && !query_outside_time(&run->graph.nodes[node]))
+        item.share = item.total.time / all_time;
+    item.worst = worst_peer(run, node);
+    return item;
+}
+
+/* An ordering that never ties, so that a report is the same every time: 1 if a goes first. */
+static int compare_by(double a, double b, const struct query_item *x, const struct query_item *y)
+{
+    if (isnan(x->share) != isnan(y->share))
+        return isnan(x->share) ? 1 : -1;
+    if (a != b)
+        return a > b ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+#define COMPARE(name, member)                                                                      \
+    static int name(const void *a, const void *b)                                                  \
+    {                                                                                              \
+        const struct query_item *x = a, *y = b;                                                    \
+        return compare_by((double)x->total.member, (double)y->total.member, x, y);                 \
+    }
+COMPARE(by_time, time)
+COMPARE(by_count, count)
+COMPARE(by_bytes, bytes)
+COMPARE(by_max, max)
+#undef COMPARE
+
+static int (*const compare[QUERY_SORTS])(const void *, const void *) = {by_time, by_count, by_bytes,
+                                                                        by_max};
+
+size_t query_items(const struct run *run, enum graph_kind kind, enum query_sort sort,
+                   struct query_item **items)
+{
+    size_t count = 0, room = 0;
+    double all_time = query_all_time(run);
+    *items = NULL;
+    for (size_t i = 0; i < run->graph.count; i++)
+        if (run->graph.nodes[i].kind == kind)
+            *VEC_PUSH(*items, count, room) = query_item(run, (uint32_t)i, all_time);
+    if (count)
+        qsort(*items, count, sizeof **items, compare[sort]);
+    return count;
+}
+
+size_t query_children(const struct run *run, uint32_t parent, struct query_item **items)
+{
+    size_t count = 0, room = 0;
+    double all_time = query_all_time(run);
+    *items = NULL;
+    for (size_t i = 0; i < run->graph.count; i++)
+        if (run->graph.nodes[i].parent == parent && i != parent)
+            *VEC_PUSH(*items, count, room) = query_item(run, (uint32_t)i, all_time);
+    if (count)
+        qsort(*items, count, sizeof **items, by_time);
+    return count;
+}
+
+static bool path_ends(const char *path, const char *end)
+{
+    size_t len = strlen(path), end_len = strlen(end);
+    return end_len && end_len <= len && !strcmp(path + len - end_len, end) &&
+           (len == end_len || path[len - end_len - 1] == '/' || *end == '/');
+}
+
+bool query_same_file(const char *known, const char *asked)
+{
+    while (!strncmp(asked, "./", 2))
+        asked += 2;
+    return known && (path_ends(known, asked) || path_ends(asked, known));
+}
+
+static bool stands_at(const struct graph_node *node, const char *file, uint32_t line, bool exactly)
+{
+    if (node->kind == GRAPH_PROGRAM || node->kind == GRAPH_PROCEDURE)
+        return false;
+    if (line && node->line == line && node->file)
+        return exactly ? !strcmp(node->file, file) : query_same_file(node->file, file);
+    if (line || exactly || node->line)
+        return false;
+    char *where = format_where(node);
+    bool same = !strcmp(where, file);
+    free(where);
+    return same;
+}
+
+size_t query_at(const struct run *run, const char *file, uint32_t line, uint32_t **nodes)
+{
+    size_t count = 0, room = 0;
+    *nodes = NULL;
+    for (int exactly = 1; exactly >= 0 && !count; exactly--)
+        for (uint32_t i = 0; i < run->graph.count; i++)
+            if (stands_at(&run->graph.nodes[i], file, line, exactly))
+                *VEC_PUSH(*nodes, count, room) = i;
+    return count;
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/structure.h"
+
+#include "base/alloc.h"
+#include "binary/resolve.h"
+#include "view/query.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The raw nodes in the order that the new graph has them: what is equal becomes one node. */
+struct entry {
+    struct graph_node *node;
+    uint32_t raw;
+};
+
+static char *copy(const char *text)
+{
+    return text ? xstrdup(text) : NULL;
+}
+
+static int order(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "");
+}
+
+#define ORDER(expression)                                                                          \
+    do {                                                                                           \
+        int order_ = (expression);                                                                 \
+        if (order_)                                                                                \
+            return order_;                                                                         \
+    } while (0)
+#define LESS(a, b) ((a) < (b) ? -1 : (a) > (b))
+
+/* Which procedure a statement belongs to: procedures of one name may be static in several files,
+ * and without a file in several binaries. None sorts first. */
+static int compare_procedures(const struct graph_node *a, const struct graph_node *b)
+{
+    ORDER(order(a->procedure, b->procedure));
+    if (!a->procedure)
+        return 0;
+    ORDER(order(a->file, b->file));
+    return a->file ? 0 : order(a->module, b->module);
+}
+
+/* Where a line is not known, only the address tells two statements apart. */
+static int compare_nodes(const struct graph_node *a, const struct graph_node *b)
+{
+    ORDER((a->kind != GRAPH_REGION) - (b->kind != GRAPH_REGION));
+    if (a->kind == GRAPH_REGION)
+        return order(a->name, b->name);
+    ORDER(compare_procedures(a, b));
+    ORDER(order(a->file, b->file));
+    ORDER(LESS(a->line, b->line));
+    if (!a->line) {
+        ORDER(order(a->module, b->module));
+        ORDER(LESS(a->offset, b->offset));
+    }
+    ORDER(order(a->name, b->name));
+    return LESS(a->kind, b->kind);
+}
+
+static int compare_entries(const void *pa, const void *pb)
+{
+    const struct entry *a = pa, *b = pb;
+    ORDER(compare_nodes(a->node, b->node));
+    return LESS(a->raw, b->raw);
+}
+
+static void look_up(struct graph_node *node, struct resolver *resolver)
+{
+    struct resolver_place place = {0};
+    if (node->kind == GRAPH_REGION || node->line || !node->module || !resolver)
+        return;
+    if (resolver_lookup(resolver, node->module, node->build_id, node->offset, &place) < 0)
+        return;
+    free(node->procedure);
+    free(node->file);
+    free(node->inlined);
+    node->procedure = copy(place.procedure);
+    node->file = copy(place.file);
+    node->line = place.line;
+    node->inlined = copy(place.inlined);
+}
+
+/* Fills `map` with the new number of every raw node; the values of the program and of procedures
+ * are made anew from their statements and map to nothing. */
+static void build(const struct run *run, struct entry *entries, size_t count, struct graph *graph,
+                  uint32_t *map)
+{
+    struct graph_node program = {.parent = GRAPH_NONE, .kind = GRAPH_PROGRAM, .name = run->program};
+    if (!program.name)
+        program.name = (char *)"program";
+    graph_add(graph, &program);
+    const struct graph_node *last = NULL, *last_procedure = NULL;
+    uint32_t parent = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct graph_node *n = entries[i].node;
+        if (n->kind != GRAPH_REGION && n->procedure &&
+            (!last_procedure || compare_procedures(last_procedure, n))) {
+            struct graph_node procedure = {.kind = GRAPH_PROCEDURE,
+                                           .name = n->procedure,
+                                           .file = n->file,
+                                           .module = n->module,
+                                           .build_id = n->build_id};
+            parent = graph_add(graph, &procedure);
+            last_procedure = n;
+        }
+        n->parent = n->kind != GRAPH_REGION && n->procedure ? parent : 0;
+        bool same = last && !compare_nodes(last, n);
+        map[entries[i].raw] = same ? (uint32_t)(graph->count - 1) : graph_add(graph, n);
+        last = n;
+    }
+}
+
+static void renumber(struct run *run, const uint32_t *map, size_t raw_count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < run->value_count; i++) {
+        struct run_value *v = &run->values[i];
+        if (v->node >= raw_count || map[v->node] == GRAPH_NONE || v->rank >= run->rank_count)
+            continue;
+        v->node = map[v->node];
+        run->values[kept++] = *v;
+    }
+    run->value_count = kept;
+    kept = 0;
+    for (size_t i = 0; i < run->peer_count; i++) {
+        struct run_peer *p = &run->peers[i];
+        if (p->node >= raw_count || map[p->node] == GRAPH_NONE || p->rank >= run->rank_count)
+            continue;
+        p->node = map[p->node];
+        run->peers[kept++] = *p;
+    }
+    run->peer_count = kept;
+}
+
+/* What stands above statements: for procedures their sum, for the program the ranks' times. */
+static void sum_up(struct run *run)
+{
+    size_t statements = run->value_count;
+    size_t program = run->value_count;
+    for (size_t r = 0; r < run->rank_count; r++) {
+        struct run_value *v = run_add_value(run, 0, (uint32_t)r);
+        v->count = 1;
+        v->time = v->min = v->max = run_rank_time(&run->ranks[r]);
+        v->self = run_rank_compute(&run->ranks[r]);
+    }
+    for (size_t i = 0; i < statements; i++) {
+        struct run_value value = run->values[i];
+        const struct graph_node *n = &run->graph.nodes[value.node];
+        if (n->kind == GRAPH_REGION || query_outside_time(n))
+            continue;
+        struct run_value *all = &run->values[program + value.rank];
+        all->bytes += value.bytes;
+        for (int b = 0; b < RECORD_SIZE_BUCKETS; b++)
+            all->sizes[b] += value.sizes[b];
+        if (n->parent != 0 && n->parent != GRAPH_NONE) {
+            struct run_value *v = run_add_value(run, n->parent, value.rank);
+            run_value_merge(v, &value);
+        }
+    }
+    run_finish(run);
+}
+
+void structure_run(struct run *run, struct resolver *resolver)
+{
+    size_t raw_count = run->graph.count, count = 0;
+    struct entry *entries = xcalloc(raw_count, sizeof *entries);
+    uint32_t *map = xcalloc(raw_count, sizeof *map);
+    for (size_t i = 0; i < raw_count; i++) {
+        struct graph_node *node = &run->graph.nodes[i];
+        map[i] = GRAPH_NONE;
+        if (node->kind == GRAPH_PROGRAM || node->kind == GRAPH_PROCEDURE)
+            continue;
+        look_up(node, resolver);
+        entries[count++] = (struct entry){node, (uint32_t)i};
+    }
+    if (count)
+        qsort(entries, count, sizeof *entries, compare_entries);
+
+    struct graph graph = {0};
+    build(run, entries, count, &graph, map);
+    graph_free(&run->graph);
+    run->graph = graph;
+    renumber(run, map, raw_count);
+    sum_up(run);
+    free(entries);
+    free(map);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* The report that fits one screen. The peer of a statement is the one that costs it most. */
+#include "view/format.h"
+#include "view/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REGIONS_MOST = 3, WARNINGS_MOST = 2, LABEL = 12 };
+
+static const char *plural(size_t count)
+{
+    return count == 1 ? "" : "s";
+}
+
+static void label(const struct part *p, const char *name)
+{
+    table_color(p->out, TABLE_FAINT, p->color);
+    strbuf_printf(p->out, "%-*s", LABEL, name);
+    table_color(p->out, TABLE_PLAIN, p->color);
+}
+
+static void line_text(const struct part *p, const char *name, const char *text)
+{
+    label(p, name);
+    table_text(p->out, text, p->width - LABEL);
+    strbuf_putc(p->out, '\n');
+}
+
+static void line_program(const struct part *p)
+{
+    const struct run *run = p->run;
+    struct strbuf text = {0};
+    char date[FORMAT_ROOM];
+    size_t hosts = run_hosts(run);
+    bool mpi = run->mpi != NULL;
+    strbuf_printf(&text, "%s, %zu %s%s", run->program ? run->program : "unknown", run->rank_count,
+                  mpi ? "rank" : "process",
+                  mpi || run->rank_count == 1 ? plural(run->rank_count) : "es");
+    if (hosts == 1 && run->ranks[0].host)
+        strbuf_printf(&text, " on %s", run->ranks[0].host);
+    else if (hosts > 1)
+        strbuf_printf(&text, " on %zu hosts", hosts);
+    strbuf_printf(&text, ", %s", mpi ? run->mpi : "no MPI");
+    if (run->started_ns > 0)
+        strbuf_printf(&text, ", %s", format_date(date, run->started_ns));
+    line_text(p, "program", text.text);
+    if (run->command && run->command[0]) {
+        strbuf_clear(&text);
+        for (size_t i = 0; run->command[i]; i++)
+            strbuf_printf(&text, "%s%s", i ? " " : "", run->command[i]);
+        line_text(p, "command", text.text);
+    }
+    strbuf_free(&text);
+}
+
+static void line_time(const struct part *p)
+{
+    const struct run_rank *longest = query_longest(p->run);
+    char time[FORMAT_ROOM], real[FORMAT_ROOM], overhead[FORMAT_ROOM];
+    struct strbuf text = {0};
+    if (longest) {
+        strbuf_puts(&text, format_time(time, run_rank_time(longest)));
+        if (longest->overhead_s > 0)
+            strbuf_printf(&text, " (real %s, less %s of monitoring)",
+                          format_time(real, longest->real_s),
+                          format_time(overhead, longest->overhead_s));
+    } else {
+        strbuf_puts(&text, "no process was seen");
+    }
+    line_text(p, "time", text.text);
+    strbuf_free(&text);
+}
+
+/* The first of the ranks that ended in this state, by number, with what is known of the end. */
+static void list_state(const struct part *p, enum run_state state, struct strbuf *text)
+{
+    size_t count = 0;
+    const struct run_rank *first = NULL;
+    char rank[FORMAT_ROOM];
+    for (size_t i = 0; i < p->run->rank_count; i++)
+        if (p->run->ranks[i].state == state) {
+            first = first ? first : &p->run->ranks[i];
+            count++;
+        }
+    if (!count)
+        return;
+    strbuf_printf(text, "%s%zu of %zu %s (", text->len ? ", " : "", count, p->run->rank_count,
+                  run_state_name(state));
+    strbuf_printf(text, "%srank %s", count > 1 ? "first " : "", format_rank(rank, first));
+    if (state == RUN_KILLED && first->signal > 0)
+        strbuf_printf(text, ", signal %d", first->signal);
+    else if (state != RUN_RUNNING && first->exit_code >= 0)
+        strbuf_printf(text, ", exit code %d", first->exit_code);
+    strbuf_putc(text, ')');
+}
+
+static void line_state(const struct part *p)
+{
+    static const enum run_state ends[] = {RUN_KILLED, RUN_ABORTED, RUN_EXITED};
+    struct strbuf text = {0};
+    if (p->run->complete || !p->run->rank_count)
+        return;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        list_state(p, ends[i], &text);
+    if (!text.len && p->run->live)
+        strbuf_puts(&text, "running");
+    else if (!text.len)
+        list_state(p, RUN_RUNNING, &text);
+    label(p, "state");
+    if (!p->run->live)
+        table_color(p->out, TABLE_HOT, p->color);
+    strbuf_puts(p->out, p->run->live ? "" : "not complete: ");
+    table_text(p->out, text.text ? text.text : "a rank ended without MPI_Finalize", p->width - 26);
+    table_color(p->out, TABLE_PLAIN, p->color);
+    strbuf_putc(p->out, '\n');
+    strbuf_free(&text);
+}
+
+static void line_efficiency(const struct part *p)
+{
+    struct run_efficiency e = run_efficiency(p->run);
+    const struct {
+        const char *name, *meaning;
+        double value;
+    } lines[] = {
+        {"parallel", "of the run the average rank is outside MPI", e.parallel},
+        {"load balance", "the average rank's work / the busiest rank's", e.load_balance},
+        {"communication", "of the run the busiest rank is outside MPI", e.communication},
+    };
+    if (!p->run->mpi || isnan(e.parallel))
+        return;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char percent[FORMAT_ROOM];
+        label(p, i ? "" : "efficiency");
+        format_percent(percent, lines[i].value);
+        strbuf_printf(p->out, "%6s  ", percent);
+        table_color(p->out, TABLE_HEAD, p->color);
+        strbuf_printf(p->out, "%s", lines[i].name);
+        table_color(p->out, TABLE_PLAIN, p->color);
+        strbuf_printf(p->out, "%*s", 15 - (int)strlen(lines[i].name), "");
+        table_text(p->out, lines[i].meaning, p->width - LABEL - 23);
+        strbuf_putc(p->out, '\n');
+    }
+}
+
+static void regions(const struct part *p)
+{
+    static const struct table_column columns[] = {{.title = "share"},
+                                                  {.title = "time"},
+                                                  {.title = "count"},
+                                                  {.title = "rank min/avg/max", .drop = 1},
+                                                  {.title = "region", .left = true, .shrink = 24}};
+    struct query_item *items;
+    size_t count = query_items(p->run, GRAPH_REGION, QUERY_TIME, &items);
+    size_t most = p->top < REGIONS_MOST ? (size_t)p->top : REGIONS_MOST;
+    if (count) {
+        struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+        for (size_t i = 0; i < count && i < most; i++) {
+            cell_share(t, items[i].share);
+            cell_time(t, items[i].total.time);
+            cell_count(t, items[i].total.count);
+            cell_spread(t, &items[i]);
+            cell_node(t, &p->run->graph.nodes[items[i].node], 0);
+        }
+        strbuf_putc(p->out, '\n');
+        table_print(t, p->width, p->color, p->out);
+        part_more(p, most, count, "regions (report --by program)");
+        table_free(t);
+    }
+    free(items);
+}
+
+static void statements(const struct part *p)
+{
+    static const struct table_column columns[] = {
+        {.title = "share"},
+        {.title = "time"},
+        {.title = "count", .drop = 4},
+        {.title = "bytes", .drop = 2},
+        {.title = "rank min/avg/max", .drop = 3},
+        {.title = "peer", .drop = 1},
+        {.title = "statement", .left = true, .shrink = 30}};
+    struct query_item *items;
+    size_t all = query_items(p->run, GRAPH_COMMUNICATION, QUERY_TIME, &items), count = 0;
+    while (count < all && !query_outside_time(&p->run->graph.nodes[items[count].node]))
+        count++;
+    strbuf_putc(p->out, '\n');
+    struct table *t = table_new(columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < count && i < (size_t)p->top; i++) {
+        char pair[FORMAT_ROOM];
+        cell_share(t, items[i].share);
+        cell_time(t, items[i].total.time);
+        cell_count(t, items[i].total.count);
+        cell_bytes(t, items[i].total.bytes);
+        cell_spread(t, &items[i]);
+        table_cell(t, "%s", items[i].worst ? format_pair(pair, p->run, items[i].worst) : "-");
+        cell_node(t, &p->run->graph.nodes[items[i].node], 0);
+    }
+    if (count)
+        table_print(t, p->width, p->color, p->out);
+    else
+        strbuf_puts(p->out, "no communication statement was executed\n");
+    part_more(p, (size_t)p->top, count, "statements (report --by communication)");
+    table_free(t);
+    free(items);
+}
+
+void part_summary(const struct part *p)
+{
+    line_program(p);
+    line_time(p);
+    line_state(p);
+    line_efficiency(p);
+    statements(p);
+    regions(p);
+    part_warnings(p, WARNINGS_MOST);
+}

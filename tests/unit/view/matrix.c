@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "fixture.h"
+#include "tap.h"
+
+#include "view/matrix.h"
+
+static struct run *run;
+
+static const struct matrix_pair *find(const struct matrix *m, int32_t from, int32_t to)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->pairs[i].from == from && m->pairs[i].to == to)
+            return &m->pairs[i];
+    return NULL;
+}
+
+static void message(const char *name, uint32_t rank, int32_t peer, uint32_t received)
+{
+    uint32_t node = fixture_statement(run, name, NULL, 0);
+    struct run_peer *p = run_add_peer(run, node, rank, peer, received);
+    p->count = 1;
+    p->bytes = 10;
+}
+
+/* Messages from 0 to 1 of one call, told by `rank`. */
+static uint64_t counted(const char *name, uint32_t rank)
+{
+    struct matrix m;
+    run = fixture_new("app", 2, 1);
+    message(name, rank, rank ? 0 : 1, rank);
+    run_finish(run);
+    matrix_build(run, &m);
+    uint64_t count = m.count ? m.pairs[0].count : 0;
+    if (m.count && (m.pairs[0].from != 0 || m.pairs[0].to != 1))
+        count = 1000;
+    matrix_free(&m);
+    run_free(run);
+    return count;
+}
+
+static void test_both_ends(void)
+{
+    static const char *const by_receiver[] = {"MPI_Bcast",      "MPI_Ibcast",        "MPI_Scatter",
+                                              "MPI_Iscatterv",  "MPI_Bcast_init",    "MPI_Bcast_c",
+                                              "MPI_Scatterv_c", "MPI_Scatter_init_c"};
+    static const char *const by_sender[] = {"MPI_Send",    "MPI_Gather",    "MPI_Reduce",
+                                            "MPI_Isend",   "MPI_Alltoallv", "MPI_Reduce_scatter",
+                                            "MPI_Igather", "MPI_Recv",      "MPI_Bcast_other"};
+    for (size_t i = 0; i < sizeof by_receiver / sizeof *by_receiver; i++)
+        ok(counted(by_receiver[i], 1) == 1, "%s counts where it is received", by_receiver[i]);
+    for (size_t i = 0; i < sizeof by_sender / sizeof *by_sender; i++)
+        ok(counted(by_sender[i], 1) == 0, "%s does not", by_sender[i]);
+    ok(counted("MPI_Send", 0) == 1, "a send counts where it is sent");
+}
+
+static void test_sums(void)
+{
+    struct matrix m;
+    run = fixture_new("app", 3, 1);
+    message("MPI_Send", 0, 2, 0);
+    message("MPI_Isend", 0, 2, 0);
+    message("MPI_Send", 2, 0, 0);
+    message("MPI_Send", 1, RUN_PEER_OTHERS, 0);
+    message("MPI_Send", 1, RUN_PEER_FOREIGN, 0);
+    message("MPI_Send", 1, 99, 0);
+    run_finish(run);
+    matrix_build(run, &m);
+    ok(find(&m, 0, 2) && find(&m, 0, 2)->count == 2 && find(&m, 0, 2)->bytes == 20,
+       "statements are summed up");
+    ok(find(&m, 2, 0) && find(&m, 2, 0)->count == 1, "the other way is another pair");
+    ok(find(&m, 1, MATRIX_OTHERS) && find(&m, 1, MATRIX_OTHERS)->count == 1, "others");
+    ok(find(&m, 1, MATRIX_FOREIGN) && find(&m, 1, MATRIX_FOREIGN)->count == 2,
+       "foreign, and a rank that was not monitored");
+    ok(m.count == 4, "nothing else");
+    matrix_free(&m);
+    run_free(run);
+}
+
+/* Rank 1 of another world is another process. */
+static void test_worlds(void)
+{
+    struct matrix m;
+    run = fixture_new("app", 4, 1);
+    for (int i = 2; i < 4; i++) {
+        run->ranks[i].world = 1;
+        run->ranks[i].rank = i - 2;
+    }
+    message("MPI_Send", 0, 1, 0);
+    message("MPI_Send", 2, 1, 0);
+    run_finish(run);
+    matrix_build(run, &m);
+    ok(find(&m, 0, 1) && find(&m, 2, 3) && m.count == 2, "a peer is of the same world");
+    matrix_free(&m);
+    run_free(run);
+}
+
+int main(void)
+{
+    test_both_ends();
+    test_sums();
+    test_worlds();
+    return tap_done();
+}

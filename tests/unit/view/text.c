@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "tap.h"
+
+#include "view/format.h"
+#include "view/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IS(call, wanted) ok(!strcmp((call), (wanted)), "%s gives %s", #call, wanted)
+
+static void test_units(void)
+{
+    char to[FORMAT_ROOM];
+    IS(format_time(to, 1.234), "1.23 s");
+    IS(format_time(to, 0.045), "45.0 ms");
+    IS(format_time(to, 0.9999), "1.00 s");
+    IS(format_time(to, 0.99949), "999 ms");
+    IS(format_time(to, 9.999), "10.0 s");
+    IS(format_time(to, 3e-9), "3.00 ns");
+    IS(format_time(to, 0), "0 s");
+    IS(format_time(to, -0.5), "-500 ms");
+    IS(format_time(to, INFINITY), "-");
+    IS(format_time(to, 360000), "100 h");
+    IS(format_count(to, 9999), "9999");
+    IS(format_count(to, 12345), "12.3k");
+    IS(format_count(to, 999999), "1.00M");
+    IS(format_count(to, UINT64_MAX), "18.4E");
+    IS(format_bytes(to, 0), "0 B");
+    IS(format_bytes(to, 1023), "1023 B");
+    IS(format_bytes(to, 3250586), "3.1 MiB");
+    IS(format_bytes(to, 1048575), "1.0 MiB");
+    IS(format_bytes(to, UINT64_MAX), "16.0 EiB");
+    IS(format_bytes_short(to, 65536), "64.0K");
+    IS(format_percent(to, 0.1234), "12.3%");
+    IS(format_percent(to, NAN), "-");
+    IS(format_spread(to, 0.1, 0.31, 0.5), "100/310/500 ms");
+    IS(format_spread(to, 0, 1.5, 12), "0.0/1.5/12.0 s");
+    IS(format_spread(to, 0, 0, 0), "0 s");
+    IS(format_date(to, 1769860800000000000), "2026-01-31T12:00:00Z");
+}
+
+static void test_paths(void)
+{
+    IS(format_base("/a/b/c.c"), "c.c");
+    IS(format_base("c.c"), "c.c");
+    IS(format_tail("/opt/app/src/deep/file.c", 12), "deep/file.c");
+    IS(format_tail("short.c", 20), "short.c");
+    IS(format_tail("dir/", 2), "dir/");
+}
+
+static void is_cut(const char *text, int width, const char *wanted)
+{
+    struct strbuf out = {0};
+    int used = table_text(&out, text, width);
+    ok(!strcmp(out.text ? out.text : "", wanted) && used == table_width(wanted) && used <= width,
+       "\"%s\" in %d columns", wanted, width);
+    strbuf_free(&out);
+}
+
+static void test_cutting(void)
+{
+    is_cut("procedure", 20, "procedure");
+    is_cut("procedure", 9, "procedure");
+    is_cut("procedure", 8, "proced..");
+    is_cut("größe", 5, "größe");
+    is_cut("größenwahn", 6, "größ..");
+    is_cut("計算計算", 7, "計算..");
+    is_cut("計算計算", 8, "計算計算");
+    is_cut("ab\033[31m", 20, "ab?[31m");
+    is_cut("a\xff\xc3", 20, "a??");
+    is_cut("abc", 1, "a");
+    is_cut("", 4, "");
+}
+
+static void test_table(void)
+{
+    static const struct table_column columns[] = {{.title = "n"},
+                                                  {.title = "detail", .drop = 1},
+                                                  {.title = "name", .left = true, .shrink = 6}};
+    struct table *t = table_new(columns, 3);
+    table_cell(t, "%d", 1);
+    table_cell(t, "12345");
+    table_cell(t, "first name");
+    table_cell(t, "%d", 100);
+    table_cell(t, "-");
+    table_cell(t, "ß");
+    struct strbuf out = {0};
+    table_print(t, 80, false, &out);
+    ok(!strcmp(out.text, "  n  detail  name\n  1   12345  first name\n100       -  ß\n"),
+       "all columns where there is room");
+    strbuf_clear(&out);
+    table_print(t, 19, false, &out);
+    ok(!strcmp(out.text, "  n  detail  name\n  1   12345  firs..\n100       -  ß\n"),
+       "first the name is cut");
+    strbuf_clear(&out);
+    table_print(t, 18, false, &out);
+    ok(!strcmp(out.text, "  n  name\n  1  first name\n100  ß\n"),
+       "then the column goes that matters least");
+    strbuf_free(&out);
+    table_free(t);
+    table_free(NULL);
+}
+
+static void test_wrap(void)
+{
+    struct strbuf out = {0};
+    table_wrap(&out, "note: ", "these words go on and on", 26);
+    ok(!strcmp(out.text, "note: these words go on\n      and on\n"),
+       "wrapped at a space, and indented");
+    strbuf_clear(&out);
+    table_wrap(&out, "", "", 26);
+    ok(!strcmp(out.text, "\n"), "nothing is an empty line");
+    strbuf_clear(&out);
+    table_wrap(&out, "", "aaaaaaaaaaaaaaaaaaaaaaaaa", 20);
+    ok(!strcmp(out.text, "aaaaaaaaaaaaaaaaaaaa\naaaaa\n"), "cut where there is no space");
+    strbuf_free(&out);
+}
+
+int main(void)
+{
+    test_units();
+    test_paths();
+    test_cutting();
+    test_table();
+    test_wrap();
+    return tap_done();
+}
