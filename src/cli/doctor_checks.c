@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/alloc.h"
+#include "cli/doctor.h"
+#include "cli/install.h"
+#include "cli/launcher.h"
+#include "cli/procs.h"
+#include "cli/program.h"
+#include "cli/spawn.h"
+#include "record/place.h"
+#include "tree/job.h"
+
+#include <elfutils/version.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static void check_preload(void)
+{
+    char *library = install_library(INSTALL_PRELOAD);
+    if (!library) {
+        doctor_say(DOCTOR_PROBLEM, "library",
+                   "install loupe (make install), or set " INSTALL_ENV_LIBDIR
+                   " to the directory that holds it",
+                   INSTALL_PRELOAD " was not found beside loupe: programs run unmonitored");
+        return;
+    }
+    struct program program;
+    int err = program_check("/bin/sh", library, &program);
+    if (err || program.kind != PROGRAM_GOOD)
+        doctor_say(DOCTOR_PROBLEM, "library", "rebuild loupe on this machine", "%s",
+                   program.why.text);
+    else
+        doctor_say(DOCTOR_OK, "library", NULL, "%s, can be loaded", library);
+    program_clear(&program);
+    free(library);
+}
+
+static void check_shim(const char *name, const char *mpi)
+{
+    char *library = install_library(name);
+    if (library)
+        doctor_say(DOCTOR_OK, mpi, NULL, "%s", library);
+    else
+        doctor_say(DOCTOR_WARNING, mpi, "build loupe where this MPI's headers are installed",
+                   "%s was not found: programs of this MPI run unmonitored", name);
+    free(library);
+}
+
+void doctor_installation(void)
+{
+    check_preload();
+    check_shim(INSTALL_SHIM_OPENMPI, "Open MPI");
+    check_shim(INSTALL_SHIM_MPICH, "MPICH");
+    doctor_say(DOCTOR_OK, "libdw", NULL, "%d.%d: source lines from debug information",
+               _ELFUTILS_VERSION / 1000, _ELFUTILS_VERSION % 1000);
+    const char *term = getenv("TERM");
+    if (!term || !*term || strcmp(term, "dumb") == 0)
+        doctor_say(DOCTOR_WARNING, "terminal", "set TERM, or use loupe top --once",
+                   "TERM is %s: loupe top cannot draw", term && *term ? term : "not set");
+    else
+        doctor_say(DOCTOR_OK, "terminal", NULL, "%s", term);
+}
+
+static bool check_launcher(const char *name)
+{
+    static const char *const kinds[] = {"a plain program", "Open MPI", "Hydra (MPICH)", "Slurm",
+                                        "unknown"};
+    char *path = program_find(name);
+    if (!path)
+        return false;
+    char *const argv[] = {path, "--version", NULL};
+    struct strbuf output = {0};
+    enum launcher_kind kind = launcher_by_name(path);
+    int err = spawn_capture(argv, NULL, 5.0, &output, NULL);
+    if (err == 0 && kind == LAUNCHER_UNKNOWN)
+        kind = launcher_by_version(output.text ? output.text : "");
+    if (kind == LAUNCHER_UNKNOWN)
+        doctor_say(DOCTOR_WARNING, "launcher",
+                   "put \"loupe exec\" before the program instead of loupe run",
+                   "%s is of an unknown kind", path);
+    else
+        doctor_say(DOCTOR_OK, "launcher", NULL, "%s: %s", path, kinds[kind]);
+    strbuf_free(&output);
+    free(path);
+    return true;
+}
+
+void doctor_launchers(void)
+{
+    static const char *const names[] = {"mpirun", "mpiexec", "mpirun.openmpi", "mpiexec.hydra",
+                                        "srun"};
+    int found = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        found += check_launcher(names[i]);
+    if (!found)
+        doctor_say(DOCTOR_WARNING, "launcher", "install an MPI, or load its module",
+                   "no mpirun, mpiexec or srun in PATH");
+}
+
+/* Makes a file there as a segment would be made: with its space allocated. */
+static int try_file(const char *root)
+{
+    char name[17];
+    int err = place_make_dir(root);
+    if (err || (err = place_random_name(name)))
+        return err;
+    char *path = xasprintf("%s/.%s", root, name);
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    err = fd < 0 ? -errno : -posix_fallocate(fd, 0, 512 * 1024);
+    if (fd >= 0) {
+        close(fd);
+        unlink(path);
+    }
+    free(path);
+    return err;
+}
+
+static void check_place(const char *subject, int (*root_of)(char *, size_t), bool needed)
+{
+    char root[PATH_MAX], parent[PATH_MAX];
+    struct statvfs space;
+    int err = root_of(root, sizeof root);
+    if (err == 0) {
+        snprintf(parent, sizeof parent, "%s", root);
+        *strrchr(parent, '/') = 0;
+        err = try_file(root);
+    }
+    if (err) {
+        doctor_say(needed ? DOCTOR_PROBLEM : DOCTOR_WARNING, subject,
+                   needed ? "set LOUPE_SHM_DIR to a directory in memory that you may write to"
+                          : "set TMPDIR to a directory that you may write to",
+                   "no segment can be made in %s: %s", root, strerror(-err));
+        return;
+    }
+    if (statvfs(parent, &space) < 0)
+        return;
+    double unit = (double)space.f_frsize / (1024 * 1024);
+    double size = unit * (double)space.f_blocks, free_ = unit * (double)space.f_bavail;
+    /* MPICH alone takes 4.2 MB per rank; ours is small beside it. */
+    bool tight = needed && free_ < 32;
+    doctor_say(tight ? DOCTOR_WARNING : DOCTOR_OK, subject,
+               tight ? "make room there (containers: --shm-size=1g); what does not fit goes to "
+                       "$TMPDIR"
+                     : NULL,
+               "%s: %.0f MiB free of %.0f MiB, segments can be made", parent, free_, size);
+}
+
+void doctor_memory(void)
+{
+    check_place("shared memory", place_shm_root, true);
+    check_place("TMPDIR", place_spill_root, false);
+}
+
+static bool read_word(const char *path, char *word, size_t size)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool got = fgets(word, (int)size, file) != NULL;
+    fclose(file);
+    word[got ? strcspn(word, "\n") : 0] = 0;
+    return got;
+}
+
+static bool cpu_flag(const char *flag)
+{
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char *line = NULL;
+    size_t size = 0;
+    bool found = false, flags = false;
+    while (file && !flags && getline(&line, &size, file) > 0) {
+        flags = strncmp(line, "flags", 5) == 0;
+        found = flags && strstr(line, flag);
+    }
+    free(line);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+void doctor_machine(void)
+{
+    char word[256];
+    bool invariant = cpu_flag(" constant_tsc") && cpu_flag(" nonstop_tsc");
+    if (!read_word("/sys/devices/system/clocksource/clocksource0/current_clocksource", word,
+                   sizeof word))
+        snprintf(word, sizeof word, "unknown");
+    bool good = invariant && strcmp(word, "tsc") == 0;
+    doctor_say(good ? DOCTOR_OK : DOCTOR_WARNING, "clock",
+               good ? NULL : "nothing to do; time stamps may cost more and agree less well",
+               "the TSC is %s, the kernel's clock source is %s",
+               invariant ? "invariant" : "not known to be invariant", word);
+    if (!read_word("/proc/sys/kernel/yama/ptrace_scope", word, sizeof word))
+        snprintf(word, sizeof word, "0");
+    /* Nothing of run, exec and top needs it; attaching will. */
+    int scope = atoi(word);
+    doctor_say(scope > 1 ? DOCTOR_WARNING : DOCTOR_OK, "ptrace",
+               scope > 1 ? "sysctl kernel.yama.ptrace_scope=1 (as root), for attaching later"
+                         : NULL,
+               "ptrace_scope is %d; run, exec and top do without", scope);
+}
+
+void doctor_jobs(void)
+{
+    struct job **jobs = NULL;
+    int running = 0, left = 0, err = jobs_list(&jobs);
+    if (err < 0) {
+        doctor_say(DOCTOR_WARNING, "jobs", NULL, "cannot be listed: %s", strerror(-err));
+        return;
+    }
+    for (struct job **j = jobs; j && *j; j++) {
+        bool busy = job_keeper_alive(*j) || procs_alive(*j) > 0;
+        running += busy;
+        left += !busy;
+    }
+    jobs_free(jobs);
+    doctor_say(left ? DOCTOR_WARNING : DOCTOR_OK, "jobs",
+               left ? "save them with: loupe collect" : NULL, "%d running, %d left behind", running,
+               left);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/install.h"
+
+#include "base/alloc.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+char *install_self(void)
+{
+    char path[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (len <= 0)
+        return NULL;
+    path[len] = 0;
+    return xstrdup(path);
+}
+
+/* A readable file, as an absolute path without "..": a space or colon would split LD_PRELOAD. */
+static char *usable(const char *dir, const char *relative, const char *name)
+{
+    char *path = xasprintf("%s/%s/%s", dir, relative, name);
+    char *real = access(path, R_OK) == 0 ? realpath(path, NULL) : NULL;
+    free(path);
+    return real;
+}
+
+char *install_library(const char *name)
+{
+    /* Relative to the executable's directory: installed, installed on Debian, build directory. */
+    static const char *const places[] = {"../lib/loupe", "../lib/x86_64-linux-gnu/loupe",
+                                         "../lib64/loupe", ".", "../mpi"};
+    const char *forced = getenv(INSTALL_ENV_LIBDIR);
+    if (forced && *forced)
+        return usable(forced, ".", name);
+    char *self = install_self(), *found = NULL;
+    if (!self)
+        return NULL;
+    *strrchr(self, '/') = 0;
+    for (size_t i = 0; i < sizeof places / sizeof places[0] && !found; i++)
+        found = usable(self, places[i], name);
+    free(self);
+    return found;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/procs.h"
+
+#include "base/alloc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int proc_stat(pid_t pid, struct proc_stat *stat)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -ESRCH;
+    ssize_t len = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (len <= 0)
+        return -ESRCH;
+    text[len] = 0;
+    /* The name may hold anything, even parentheses: it ends at the last one. */
+    char *open_ = strchr(text, '('), *close_ = strrchr(text, ')');
+    char state;
+    int parent;
+    if (!open_ || !close_ || close_ < open_)
+        return -ESRCH;
+    if (sscanf(close_ + 1,
+               " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+               "%*d %*d %llu",
+               &state, &parent, &stat->started) != 3)
+        return -ESRCH;
+    if (state == 'Z' || state == 'X')
+        return -ESRCH;
+    stat->parent = parent;
+    snprintf(stat->name, sizeof stat->name, "%.*s", (int)(close_ - open_ - 1), open_ + 1);
+    return 0;
+}
+
+static int touch(const struct job *job, const char *name, const char *text)
+{
+    char *path = xasprintf("%s/%s", job->dir, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int err = fd < 0 ? -errno : 0;
+    if (fd >= 0) {
+        if (text && write(fd, text, strlen(text)) < 0)
+            err = -errno;
+        close(fd);
+    }
+    free(path);
+    return err;
+}
+
+int procs_register(const struct job *job)
+{
+    struct proc_stat self;
+    int err = proc_stat(getpid(), &self);
+    if (err)
+        return err;
+    char name[64];
+    snprintf(name, sizeof name, "pid-%d-%llu", (int)getpid(), self.started);
+    err = touch(job, name, NULL);
+    return err == -EEXIST ? 0 : err;
+}
+
+int procs_registered(const struct job *job, int *total)
+{
+    int alive = 0, all = 0;
+    DIR *dir = opendir(job->dir);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        int pid;
+        unsigned long long started;
+        struct proc_stat stat;
+        if (sscanf(e->d_name, "pid-%d-%llu", &pid, &started) != 2)
+            continue;
+        all++;
+        alive += proc_stat(pid, &stat) == 0 && stat.started == started;
+    }
+    if (dir)
+        closedir(dir);
+    if (total)
+        *total = all;
+    return alive;
+}
+
+int procs_alive(const struct job *job)
+{
+    int registered = procs_registered(job, NULL), with_segment = job_alive(job, NULL);
+    return registered > with_segment ? registered : with_segment;
+}
+
+bool procs_warn(const struct job *job, const char *text)
+{
+    uint32_t hash = 2166136261u;
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    char name[32];
+    snprintf(name, sizeof name, "warning-%08x", hash);
+    return touch(job, name, text) != -EEXIST;
+}
+
+void procs_warnings(const struct job *job, struct run *run)
+{
+    DIR *dir = opendir(job->dir);
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        char text[1024];
+        if (strncmp(e->d_name, "warning-", 8) != 0)
+            continue;
+        int fd = openat(dirfd(dir), e->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        ssize_t len = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+        if (fd >= 0)
+            close(fd);
+        if (len > 0)
+            run_warn(run, "%.*s", (int)len, text);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+void procs_clear(const struct job *job)
+{
+    DIR *dir = opendir(job->dir);
+    for (struct dirent *e; dir && (e = readdir(dir));)
+        if (strncmp(e->d_name, "warning-", 8) == 0 || strncmp(e->d_name, "pid-", 4) == 0)
+            unlinkat(dirfd(dir), e->d_name, 0);
+    if (dir)
+        closedir(dir);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* What can be set in the environment variable LOUPE, and by options of run and exec after it. */
+#ifndef LOUPE_CLI_SETTINGS_H
+#define LOUPE_CLI_SETTINGS_H
+
+#include "base/options.h"
+
+#include <stdbool.h>
+
+struct settings {
+    bool verbose;
+    bool quiet;         /* no report, only warnings */
+    bool force;         /* overwrite the run file */
+    int peers;          /* destinations kept apart per statement and thread */
+    int top;            /* lines of the report; 0: as many as fit */
+    double grace;       /* seconds to wait for processes that outlive the launcher */
+    const char *output; /* run file; NULL: a name of our own */
+    const char *job;    /* exec: the job to join */
+};
+
+extern struct settings settings;
+extern const struct option_entry settings_table[]; /* of the LOUPE string */
+
+#define SETTINGS_PEERS_MAX 4096
+
+#define SETTING(member) .offset = offsetof(struct settings, member)
+/* The rows that run, exec and LOUPE have in common. */
+#define SETTINGS_COMMON                                                                            \
+    {.name = "output",                                                                             \
+     .letter = 'o',                                                                                \
+     .kind = OPTION_STRING,                                                                        \
+     SETTING(output),                                                                              \
+     .value = "FILE",                                                                              \
+     .help = "write the run file there (default: loupe-PROGRAM-RANKS-ID.loupe)"},                  \
+        {.name = "force",                                                                          \
+         .letter = 'f',                                                                            \
+         .kind = OPTION_FLAG,                                                                      \
+         SETTING(force),                                                                           \
+         .help = "overwrite the run file if it exists"},                                           \
+        {.name = "quiet",                                                                          \
+         .letter = 'q',                                                                            \
+         .kind = OPTION_FLAG,                                                                      \
+         SETTING(quiet),                                                                           \
+         .help = "no report at the end, only warnings"},                                           \
+        {.name = "peers",                                                                          \
+         .kind = OPTION_NUMBER,                                                                    \
+         SETTING(peers),                                                                           \
+         .value = "N",                                                                             \
+         .min = 1,                                                                                 \
+         .max = SETTINGS_PEERS_MAX,                                                                \
+         .help = "destinations kept apart per statement and thread (default 64)"},                 \
+        {.name = "grace",                                                                          \
+         .kind = OPTION_SECONDS,                                                                   \
+         SETTING(grace),                                                                           \
+         .value = "S",                                                                             \
+         .min = 0,                                                                                 \
+         .max = 86400,                                                                             \
+         .help = "wait S seconds for processes that outlive the command (default 10)"},            \
+    {                                                                                              \
+        .name = "top", .kind = OPTION_NUMBER, SETTING(top), .value = "N", .min = 1, .max = 1000,   \
+        .help = "statements in the report at the end (default 10)"                                 \
+    }
+
+/* Takes LOUPE from the environment; -EINVAL: `error` names what is wrong and what is possible. */
+int settings_from_environment(struct strbuf *error);
+/* LOUPE for the target: what it has to know, in its shortest form. */
+void settings_for_target(struct strbuf *out);
+
+#endif

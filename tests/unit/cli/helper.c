@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* A program to be run under loupe; the first argument says what it does. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t got, times;
+
+static void take(int signal)
+{
+    got = signal;
+    times++;
+}
+
+/* Says when it is ready, then which signal it has got and how often. */
+static int wait_for_signal(int signal_)
+{
+    sigset_t none, set;
+    sigemptyset(&none);
+    sigemptyset(&set);
+    sigaddset(&set, signal_);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(signal_, take);
+    puts("ready");
+    fflush(stdout);
+    while (!got)
+        sigsuspend(&none);
+    printf("got %d\n", (int)got);
+    return 42;
+}
+
+/* Leaves a process behind that lives until the file is gone. */
+static int leave_behind(const char *file)
+{
+    if (fork() != 0)
+        return 0;
+    setsid();
+    while (access(file, F_OK) == 0)
+        usleep(10000);
+    _exit(0);
+}
+
+static void show_signals(void)
+{
+    sigset_t blocked;
+    sigprocmask(SIG_BLOCK, NULL, &blocked);
+    for (int i = 1; i < 32; i++) {
+        struct sigaction action;
+        if (sigismember(&blocked, i) == 1)
+            printf("blocked %d\n", i);
+        if (sigaction(i, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            printf("ignored %d\n", i);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "", *value = argc > 2 ? argv[2] : "";
+    struct rlimit none = {0};
+    setrlimit(RLIMIT_CORE, &none);
+    if (strcmp(what, "exit") == 0)
+        return atoi(value);
+    if (strcmp(what, "signal") == 0)
+        raise(atoi(value));
+    if (strcmp(what, "wait") == 0)
+        return wait_for_signal(atoi(value));
+    if (strcmp(what, "env") == 0)
+        puts(getenv(value) ? getenv(value) : "(unset)");
+    if (strcmp(what, "leave") == 0)
+        return leave_behind(value);
+    if (strcmp(what, "signals") == 0)
+        show_signals();
+    if (strcmp(what, "name") == 0)
+        puts(argv[0]);
+    if (strcmp(what, "until") == 0)
+        while (access(value, F_OK) == 0)
+            usleep(10000);
+    return 0;
+}
