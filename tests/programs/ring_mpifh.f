@@ -4,7 +4,7 @@
       implicit none
       include 'mpif.h'
       integer rank, n, rounds, count, left, right, i, k, ierr
-      integer token(1024), mine, sum, w
+      integer token(1024), mine, sum, w, t, status(MPI_STATUS_SIZE)
       character*16 text
       call MPI_INIT(ierr)
       call getarg(1, text)
@@ -12,6 +12,7 @@
       call getarg(2, text)
       read (text, *) count
       w = MPI_COMM_WORLD
+      t = MPI_INTEGER
       do k = 1, count
          token(k) = 0
       end do
@@ -22,19 +23,17 @@
       do i = 1, rounds
          if (rank .eq. 0) then
 ! @first-send
-            call MPI_SEND(token, count, MPI_INTEGER, right, i, w, ierr)
+            call MPI_SEND(token, count, t, right, i, w, ierr)
 ! @last-recv
-            call MPI_RECV(token, count, MPI_INTEGER, left, i, w,
-     &                    MPI_STATUS_IGNORE, ierr)
+            call MPI_RECV(token, count, t, left, i, w, status, ierr)
          else
 ! @recv
-            call MPI_RECV(token, count, MPI_INTEGER, left, i, w,
-     &                    MPI_STATUS_IGNORE, ierr)
+            call MPI_RECV(token, count, t, left, i, w, status, ierr)
             do k = 1, count
                token(k) = token(k) + rank*k
             end do
 ! @send
-            call MPI_SEND(token, count, MPI_INTEGER, right, i, w, ierr)
+            call MPI_SEND(token, count, t, right, i, w, ierr)
          end if
       end do
       mine = 0
