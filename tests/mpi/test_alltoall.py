@@ -26,4 +26,17 @@ def all_forms():
     run.expect("wait", "MPI_Wait", lt.uniform(RANKS, ROUNDS, 0))
 
 
-lt.main(all_forms)
+def more_peers_than_kept():
+    """Past the limit peers are folded into one record of others, whose totals are exact."""
+    run = lt.monitor("alltoall", RANKS, ROUNDS, N, options=["--peers", "2"])
+    node = run.expect("alltoall", "MPI_Alltoall", lt.uniform(RANKS, ROUNDS, ROUNDS * RANKS * N * 8),
+                      peers=False)
+    for rank in range(RANKS):
+        peers = [p for p in node["peers"] if p["from"] == rank]
+        others = [p for p in peers if p["rank"] is None]
+        lt.equal((len(peers), len(others)), (3, 1), f"rank {rank}: two peers and the others")
+        lt.equal(lt.numbers(others[0]), (2 * ROUNDS, 2 * ROUNDS * N * 8),
+                 f"rank {rank}: the others' totals are exact")
+
+
+lt.main(all_forms, more_peers_than_kept)
