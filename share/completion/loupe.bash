@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+# Completion of loupe for bash.
+
+_loupe_jobs() {
+    loupe ps --json 2>/dev/null | grep -o '"job": *"[^"]*"' | sed 's/.*"\([^"]*\)"$/\1/'
+}
+
+_loupe() {
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+    local command=${COMP_WORDS[1]} options=
+    local i
+    COMPREPLY=()
+    if ((COMP_CWORD == 1)); then
+        COMPREPLY=($(compgen -W "run exec report top ps collect ctl doctor help --help --version" \
+            -- "$cur"))
+        return
+    fi
+    # Behind the program's name everything is the program's.
+    if [[ $command == run || $command == exec ]]; then
+        for ((i = 2; i < COMP_CWORD; i++)); do
+            case ${COMP_WORDS[i]} in
+            -o | --output | --peers | --grace | --top | --job | -j) ((i++)) ;;
+            --)
+                ((i++))
+                break
+                ;;
+            -*) ;;
+            *) break ;;
+            esac
+        done
+        if ((i < COMP_CWORD)) || [[ $cur != -* && ${COMP_WORDS[i]} == "$cur" ]]; then
+            if declare -F _command_offset >/dev/null; then
+                _command_offset "$i"
+            else
+                COMPREPLY=($(compgen -c -f -- "$cur"))
+            fi
+            return
+        fi
+    fi
+    case $prev in
+    -o | --output)
+        COMPREPLY=($(compgen -f -- "$cur"))
+        return
+        ;;
+    --by)
+        COMPREPLY=($(compgen -W "program procedure loop call communication rank peer" -- "$cur"))
+        return
+        ;;
+    -j | --job)
+        COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur"))
+        return
+        ;;
+    --peers | --grace | --top | --at | --interval | -i) return ;;
+    esac
+    case $command in
+    run) options="--output --force --quiet --peers --grace --top" ;;
+    exec) options="--job --output --force --quiet --peers --grace --top" ;;
+    report) options="--by --at --top --json --full --color --no-color" ;;
+    top) options="--once --json --full --interval --top --color --no-color" ;;
+    ps | doctor) options="--json" ;;
+    esac
+    if [[ $cur == -* ]]; then
+        COMPREPLY=($(compgen -W "$options --help --verbose" -- "$cur"))
+        return
+    fi
+    case $command in
+    report) COMPREPLY=($(compgen -f -X '!*.loupe' -- "$cur") $(compgen -d -- "$cur")) ;;
+    top | collect) COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur")) ;;
+    ctl)
+        case $COMP_CWORD in
+        2) COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur")) ;;
+        3) COMPREPLY=($(compgen -W "measurement" -- "$cur")) ;;
+        4) COMPREPLY=($(compgen -W "on off reset" -- "$cur")) ;;
+        esac
+        ;;
+    help) COMPREPLY=($(compgen -W "run exec report top ps collect ctl doctor" -- "$cur")) ;;
+    esac
+}
+complete -o filenames -F _loupe loupe
