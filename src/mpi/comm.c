@@ -232,11 +232,12 @@ static void out_ranks(MPI_Comm comm, int topology, int me, int count, int32_t *o
     if (topology == MPI_DIST_GRAPH) {
         int in = 0, degree, weighted;
         PM(Dist_graph_neighbors_count)(comm, &in, &degree, &weighted);
-        size_t bytes = (size_t)(in + 1) * sizeof(int);
-        int *sources = pages_alloc(bytes);
-        if (sources)
-            PM(Dist_graph_neighbors)(comm, in, sources, MPI_UNWEIGHTED, count, out, MPI_UNWEIGHTED);
-        pages_free(sources, bytes);
+        /* sources, their weights, and the weights of the destinations: all unwanted */
+        size_t bytes = (size_t)(2 * in + count + 1) * sizeof(int);
+        int *rest = pages_alloc(bytes);
+        if (rest)
+            PM(Dist_graph_neighbors)(comm, in, rest, rest + in, count, out, rest + 2 * in);
+        pages_free(rest, bytes);
     } else if (topology == MPI_GRAPH) {
         PM(Graph_neighbors)(comm, me, count, out);
     } else {
