@@ -2,7 +2,8 @@
 /*
  * Fuzzes the reader of segments, and what brings its records together: the first bytes of the input
  * are the header file, the rest the first extent. `segment-seeds DIR` (-DSEEDS) writes inputs to
- * begin with.
+ * begin with. Build it all with -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION, or the reader waits for
+ * writers that do not exist.
  */
 #include "record/reader.h"
 #include "tree/collect.h"
