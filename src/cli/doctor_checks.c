@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/alloc.h"
+#include "cli/capture.h"
 #include "cli/doctor.h"
 #include "cli/install.h"
 #include "cli/launcher.h"
 #include "cli/procs.h"
 #include "cli/program.h"
-#include "cli/spawn.h"
 #include "record/place.h"
 #include "tree/job.h"
 
@@ -76,7 +76,7 @@ static bool check_launcher(const char *name)
     char *const argv[] = {path, "--version", NULL};
     struct strbuf output = {0};
     enum launcher_kind kind = launcher_by_name(path);
-    int err = spawn_capture(argv, NULL, 5.0, &output, NULL);
+    int err = capture_output(argv, NULL, 5.0, &output, NULL);
     if (err == 0 && kind == LAUNCHER_UNKNOWN)
         kind = launcher_by_version(output.text ? output.text : "");
     if (kind == LAUNCHER_UNKNOWN)

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
-#include "cli/spawn.h"
+#include "cli/capture.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ enum launcher_kind launcher_recognise(const char *command)
         return kind;
     char *const argv[] = {(char *)command, "--version", NULL};
     struct strbuf output = {0};
-    if (spawn_capture(argv, NULL, 5.0, &output, NULL) == 0 && output.text)
+    if (capture_output(argv, NULL, 5.0, &output, NULL) == 0 && output.text)
         kind = launcher_by_version(output.text);
     strbuf_free(&output);
     return kind;

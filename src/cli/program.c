@@ -2,7 +2,7 @@
 #include "cli/program.h"
 
 #include "base/alloc.h"
-#include "cli/spawn.h"
+#include "cli/capture.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -132,7 +132,7 @@ static void try_preload(const char *loader, const char *path, const char *librar
     char *const argv[] = {(char *)loader, "--list", (char *)path, NULL};
     char **environment = environment_with(library);
     struct strbuf output = {0};
-    int status = 0, err = spawn_capture(argv, environment, 10.0, &output, &status);
+    int status = 0, err = capture_output(argv, environment, 10.0, &output, &status);
     for (char **e = environment; *e; e++)
         free(*e);
     free(environment);

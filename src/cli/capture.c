@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/spawn.h"
+#include "cli/capture.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,8 +64,8 @@ static int start(char *const argv[], char *const environment[], int out, pid_t *
     return -err;
 }
 
-int spawn_capture(char *const argv[], char *const environment[], double seconds,
-                  struct strbuf *output, int *status)
+int capture_output(char *const argv[], char *const environment[], double seconds,
+                   struct strbuf *output, int *status)
 {
     int fds[2], result = 0;
     pid_t pid;

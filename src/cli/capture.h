@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Running a helper program and taking what it prints, never waiting for it without end. */
-#ifndef LOUPE_CLI_SPAWN_H
-#define LOUPE_CLI_SPAWN_H
+#ifndef LOUPE_CLI_CAPTURE_H
+#define LOUPE_CLI_CAPTURE_H
 
 #include "base/strbuf.h"
 
@@ -10,7 +10,7 @@
  * error go to `output` (up to 64 KiB). `status` (may be NULL) as waitpid gives it. -ETIMEDOUT:
  * it took more than `seconds` and was killed. -errno: could not be started.
  */
-int spawn_capture(char *const argv[], char *const environment[], double seconds,
-                  struct strbuf *output, int *status);
+int capture_output(char *const argv[], char *const environment[], double seconds,
+                   struct strbuf *output, int *status);
 
 #endif
