@@ -33,14 +33,21 @@ static uint32_t home(uintptr_t key)
     return (uint32_t)((uint64_t)key * 0x9e3779b97f4a7c15u >> 40) & (room - 1);
 }
 
+/* The entry with this handle and serial number; serial 0: the newest with this handle. */
 static struct pending *find(uintptr_t key, uint64_t serial)
 {
+    struct pending *newest = NULL;
     if (!used)
         return NULL;
-    for (uint32_t h = home(key); table[h].key; h = (h + 1) & (room - 1))
-        if (table[h].key == key && (!serial || table[h].serial == serial))
+    for (uint32_t h = home(key); table[h].key; h = (h + 1) & (room - 1)) {
+        if (table[h].key != key || (serial && table[h].serial != serial))
+            continue;
+        if (!shim_multiple || serial)
             return &table[h];
-    return NULL;
+        if (!newest || table[h].serial > newest->serial)
+            newest = &table[h];
+    }
+    return newest;
 }
 
 static struct pending *free_slot(uintptr_t key)
@@ -283,7 +290,9 @@ void waiting_complete(struct waiting *w, struct thread *t, int index, const MPI_
     if (w->none || index < 0 || index >= w->count)
         return;
     bool found = take_completed(w, index, &done);
-    bool told = found && done.kind != PENDING_SEND_INIT && !abi_status_cancelled(status);
+    /* Open MPI's file layer leaves the cancelled flag as it was in memory. */
+    bool cancelled = done.kind != PENDING_READ && abi_status_cancelled(status);
+    bool told = found && done.kind != PENDING_SEND_INIT && !cancelled;
     int32_t rank = told ? completed_rank(&done, status) : SHIM_NOBODY;
     if (told && (rank != SHIM_NOBODY || done.kind == PENDING_READ)) {
         struct site *site = done.address ? event_site(t, done.address, done.call) : t->others;

@@ -20,10 +20,15 @@
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/* Calls with many arguments have their frame a little lower than others from the same place. A
+ * frame that is less than this below the guard's is a sister of it, not inside it. */
+enum { GUARD_REACH = 96 };
+
 struct event {
     struct thread *thread;
     struct site *site;
     uint64_t begin, ticks;
+    char room[GUARD_REACH]; /* what is called from here has its frame further down than that */
 };
 
 /* The control word in the header; a private zero until there is one. */
@@ -66,6 +71,14 @@ static inline struct site *event_site(struct thread *t, uintptr_t address, uint3
     }
 }
 
+/* `frame` is the frame address of the function that watches: saved frame pointer, then return
+ * address. From here on calls of MPI by MPI itself are nobody's statements. */
+static inline void guard_set(struct thread *t, void *frame)
+{
+    t->guard = frame;
+    t->guard_return = t->guard[1];
+}
+
 static inline bool event_begin(struct event *e, uint32_t call, void *address, void *frame)
 {
     struct thread *t = loupe_tls.self;
@@ -75,7 +88,7 @@ static inline bool event_begin(struct event *e, uint32_t call, void *address, vo
         if (!t)
             return false;
     }
-    t->guard = frame;
+    guard_set(t, frame);
     e->thread = t;
     e->site = event_site(t, (uintptr_t)address, call);
     struct record_frame *f = &t->block->frames[t->region_depth];

@@ -29,7 +29,7 @@ static struct thread *enter(void *frame)
     if (!t || t->guard || t->control != *loupe_control)
         t = event_begin_slow(frame);
     if (t)
-        t->guard = frame; /* a signal handler in here must leave the tables alone */
+        guard_set(t, frame); /* a signal handler in here must leave the tables alone */
     return t;
 }
 

@@ -179,9 +179,10 @@ bool thread_control(struct thread *t)
 
 static bool is_nested(const struct thread *t, void *frame)
 {
-    /* The stack grows downwards: a frame above the guard's means that the guarded call is gone,
-     * left by longjmp or an exception. */
-    return t->guard && (uintptr_t)frame < (uintptr_t)t->guard;
+    /* The guarded call is gone, left by longjmp or an exception, when we stand above its frame
+     * (the stack grows downwards), or below it but another call's return address is in its place. */
+    return t->guard && (uintptr_t)frame + GUARD_REACH < (uintptr_t)t->guard &&
+           t->guard[1] == t->guard_return;
 }
 
 struct thread *event_begin_slow(void *frame)

@@ -52,7 +52,8 @@ struct thread {
     struct record_thread *block;
     uint32_t block_index;
     uint32_t control;   /* control word this thread has acted on */
-    void *guard;        /* stack frame of the event in progress; NULL: none */
+    void **guard;       /* stack frame of the event in progress; NULL: none */
+    void *guard_return; /* the return address in that frame: while it stands there, it lives */
     uint64_t covered;   /* ticks inside events that have ended: what regions are not themselves */
     uint32_t region_depth;
     uint32_t statement_count;
