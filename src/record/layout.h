@@ -110,7 +110,7 @@ struct record_header {
     int32_t rank;            /* in MPI_COMM_WORLD, -1 without MPI */
     int32_t size;
     int32_t thread_level;    /* MPI_THREAD_*, as 0 to 3 */
-    uint32_t clock;          /* enum record_clock: what `tick` counts */
+    uint32_t clock;          /* enum record_clock: what a tick is */
 
     /* life */
     uint32_t state;          /* enum record_state */
@@ -121,9 +121,11 @@ struct record_header {
     uint64_t unbalanced_regions;
     uint64_t dropped_events; /* of threads for which no block could be had */
 
-    /* clock: ns = (tick - tick_origin) * tick_ns + realtime_origin_ns */
+    /* clock: the three origins are one moment; tick_ns is measured from there, anew at each slow
+     * path, and readers on the same node measure it themselves over the longer way to now */
     double tick_ns;
     uint64_t tick_origin;
+    uint64_t monotonic_origin_ns;
     uint64_t realtime_origin_ns;
     uint64_t ticks_per_event; /* calibrated cost of one event to the program, times 1024 */
 
@@ -134,7 +136,9 @@ struct record_header {
     uint64_t mpi_finalize_begin;
     uint64_t mpi_finalize_end;
     uint64_t ended;
-    uint64_t reset_at; /* when the last reset took effect: time runs from here then */
+    uint64_t reset_at;  /* when the last reset took effect: time runs from here then */
+    uint64_t off_since; /* measurement has been off since; 0: it is on */
+    uint64_t off_ticks; /* it was off for so long before; not part of the run's time */
 
     struct record_control control;
     uint32_t peers_max;
@@ -198,7 +202,7 @@ struct record_thread {
     int32_t tid;
     uint32_t depth;  /* frames in use */
     uint64_t threads; /* threads that have held the block */
-    uint64_t last;    /* tick at which its last event ended: all a killed process tells of its end */
+    uint64_t last;    /* when its last event ended: a killed process has no better end */
     uint64_t spare[4];
     struct record_frame frames[RECORD_FRAMES];
 };

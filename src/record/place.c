@@ -113,15 +113,15 @@ int place_make_dir(const char *path)
         return parent;
     int made = !mkdirat(parent, base, 0700);
     int err = made || errno == EEXIST ? 0 : -errno;
+    /* The user's umask may take away even the owner's bits. Nobody else can have put another one
+     * in its place: the parent was checked. */
+    if (made && fchmodat(parent, base, 0700, 0))
+        err = -errno;
     int fd = err ? err : open_ours(parent, base);
     close(parent);
-    if (fd < 0)
-        return fd;
-    /* The user's umask may take away even the owner's bits. */
-    if (made && fchmod(fd, 0700))
-        err = -errno;
-    close(fd);
-    return err;
+    if (fd >= 0)
+        close(fd);
+    return fd < 0 ? fd : 0;
 }
 
 int place_random_name(char name[17])

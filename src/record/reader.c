@@ -87,7 +87,8 @@ static int check_header(struct record_header *h)
 
 static void map_extent(struct record_reader *reader, int number)
 {
-    struct record_extent *extent = &reader->header.extents[number];
+    const struct record_extent *extent = &reader->header.extents[number];
+    reader->tried |= 1u << number;
     int dir = extent->spilled ? reader->spill : reader->dir;
     char suffix[16];
     size_t bytes = 0;
@@ -110,6 +111,33 @@ static void map_extent(struct record_reader *reader, int number)
         close(fd);
 }
 
+static const struct record_header *live_header(const struct record_reader *reader)
+{
+    return (const void *)reader->live.start;
+}
+
+bool segment_grown(const struct record_reader *reader)
+{
+    for (int i = 0; i < RECORD_EXTENTS; i++)
+        if (!(reader->tried >> i & 1) && segment_load32(&live_header(reader)->extents[i].chunks))
+            return true;
+    return false;
+}
+
+void segment_grow(struct record_reader *reader)
+{
+    for (int i = 0; i < RECORD_EXTENTS; i++) {
+        const struct record_extent *live = &live_header(reader)->extents[i];
+        struct record_extent *copy = &reader->header.extents[i];
+        if (reader->tried >> i & 1)
+            continue;
+        copy->chunks = segment_load32(&live->chunks);
+        copy->spilled = segment_load32(&live->spilled);
+        if (copy->chunks)
+            map_extent(reader, i);
+    }
+}
+
 int record_refresh(struct record_reader *reader)
 {
     struct record_header copy;
@@ -121,7 +149,7 @@ int record_refresh(struct record_reader *reader)
         return err;
     reader->header = copy;
     for (int i = 0; i < RECORD_EXTENTS; i++)
-        if (reader->header.extents[i].chunks && !reader->extents[i].start)
+        if (reader->header.extents[i].chunks && !(reader->tried >> i & 1))
             map_extent(reader, i);
     return 0;
 }
@@ -133,6 +161,8 @@ int record_open(int dir, int spill, const char *name, struct record_reader **rea
     if (!name_is_plain(name))
         return -EINVAL;
     int fd = open_file(dir, name, PLACE_HEADER_SUFFIX, O_RDONLY, &bytes);
+    if (fd == -ENOENT && spill >= 0) /* shared memory had no room even for the header */
+        fd = open_file(spill, name, PLACE_HEADER_SUFFIX, O_RDONLY, &bytes);
     if (fd < 0)
         return fd;
     struct record_reader *r = xcalloc(1, sizeof *r);

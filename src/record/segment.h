@@ -21,9 +21,14 @@ struct record_reader {
     struct segment_map extents[RECORD_EXTENTS];
     uint32_t chunks; /* in all extents that are mapped */
     bool damaged;
+    uint32_t tried; /* extents that were mapped, or could not be: bits */
     int dir, spill;
     char name[NAME_MAX + 1];
 };
+
+/* Whether extents have appeared that nobody tried to map yet; and maps them. */
+bool segment_grown(const struct record_reader *reader);
+void segment_grow(struct record_reader *reader);
 
 /*
  * A file that is cut while it is mapped, or a page that the machine cannot give, raises SIGBUS in

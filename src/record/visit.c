@@ -19,8 +19,13 @@
 enum {
     TRIES_SPIN = 64,      /* per statement, whatever happens */
     TRIES_MORE = 1 << 20, /* per pass, for statements that need more than that */
-    NAPS = 100,           /* per pass, of NAP_NS each: time for a preempted writer to come back */
-    NAP_NS = 50000,
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+    NAPS = 0, /* there is no writer to wait for */
+#else
+    NAPS = 20, /* per pass, some 50 ms in all: time for a preempted writer to come back */
+#endif
+    NAP_NS = 50000, /* the first; then twice as long each time */
+    NAP_NS_MAX = 3200000,
     TRIES_PER_NAP = 256
 };
 
@@ -46,21 +51,22 @@ struct visit {
     const struct record_visitor *to;
     uint64_t now, margin;
     struct chunk_list lists[RECORD_KINDS];
-    const struct record_chunk *next_free; /* the one that will be taken next; NULL: none */
+    const struct record_chunk *next_free; /* when chunks with peers were first looked for */
     size_t modules, names, threads;
     int torn;
     long tries_left;
-    int naps_left;
+    int naps;
 };
 
 /* The block that is being read. */
 struct block {
     uint32_t index;
     const struct record_thread *thread;
-    const struct chunk_ref *statements, *statements_end;
+    struct chunk_list statements;
     uint32_t statement_count;
-    struct chunk_list peers; /* of this block, in order */
-    uint32_t *first_peer;    /* by statement */
+    struct chunk_list peers;              /* of this block, in order */
+    const struct record_chunk *next_free; /* when they were listed; NULL: none */
+    uint32_t *first_peer;                 /* by statement */
     struct peer_ref *refs;
     size_t ref_count, ref_room;
     struct record_peer *copies; /* of the statements read so far */
@@ -97,11 +103,12 @@ static void add_chunk(struct visit *v, uint32_t kind, const struct record_chunk 
     *VEC_PUSH(list->refs, list->count, list->room) = ref;
 }
 
-/* Looks at all chunks and lists those of the wanted kinds; `block` is UINT32_MAX for any. */
-static void scan(struct visit *v, unsigned kinds, uint32_t block)
+/* Looks at all chunks and lists those of the wanted kinds; `block` is UINT32_MAX for any. Returns
+ * the first free one, which will be taken next; NULL: none. */
+static const struct record_chunk *scan(struct visit *v, unsigned kinds, uint32_t block)
 {
     uint32_t index = 0;
-    v->next_free = NULL;
+    const struct record_chunk *next_free = NULL;
     for (int e = 0; e < RECORD_EXTENTS; e++) {
         const struct segment_map *map = &v->reader->extents[e];
         for (size_t at = 0; map->start && at < map->bytes; at += RECORD_CHUNK, index++) {
@@ -110,12 +117,13 @@ static void scan(struct visit *v, unsigned kinds, uint32_t block)
             if (kind >= RECORD_KINDS)
                 v->reader->damaged = true;
             else if (kind == RECORD_KIND_FREE)
-                v->next_free = v->next_free ? v->next_free : chunk;
+                next_free = next_free ? next_free : chunk;
             else if ((kinds >> kind & 1) &&
                      (block == UINT32_MAX || segment_load32(&chunk->block) == block))
                 add_chunk(v, kind, chunk, index);
         }
     }
+    return next_free;
 }
 
 static int compare_refs(const void *pa, const void *pb)
@@ -188,8 +196,8 @@ static void index_peers(struct block *b, struct chunk_ref *ref, uint32_t from)
     }
 }
 
-/* No peer has been added to the block since they were indexed. Two or three loads: it stands
- * between the two looks at a version. */
+/* No peer has been added to the block since they were indexed. A few loads: it stands between the
+ * two looks at a version. */
 static bool peers_complete(const struct visit *v, const struct block *b)
 {
     if (b->peers.count) {
@@ -200,7 +208,9 @@ static bool peers_complete(const struct visit *v, const struct block *b)
         if (used < per_chunk[RECORD_KIND_PEERS])
             return true;
     }
-    return !v->next_free || segment_load32(&v->next_free->kind) == RECORD_KIND_FREE;
+    if (!b->next_free)
+        return !segment_grown(v->reader);
+    return segment_load32(&b->next_free->kind) == RECORD_KIND_FREE;
 }
 
 static void more_peers(struct visit *v, struct block *b)
@@ -216,7 +226,8 @@ static void more_peers(struct visit *v, struct block *b)
         }
     }
     v->lists[RECORD_KIND_PEERS].count = 0; /* every block has its own list by now */
-    scan(v, 1u << RECORD_KIND_PEERS, b->index);
+    segment_grow(v->reader);
+    b->next_free = scan(v, 1u << RECORD_KIND_PEERS, b->index);
     for (size_t i = 0; i < v->lists[RECORD_KIND_PEERS].count; i++) {
         struct chunk_ref ref = v->lists[RECORD_KIND_PEERS].refs[i];
         if (ref.index < known)
@@ -295,10 +306,12 @@ static bool patience(struct visit *v, int tries)
         return false;
     if (tries % TRIES_PER_NAP)
         return true;
-    if (v->naps_left-- <= 0)
+    if (v->naps >= NAPS)
         return false;
+    long nap = v->naps < 6 ? (long)NAP_NS << v->naps : NAP_NS_MAX;
+    v->naps++;
     sched_yield();
-    nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = nap}, NULL);
     return true;
 }
 
@@ -337,7 +350,8 @@ static void give_peers(struct visit *v, struct block *b)
 static void give_statements(struct visit *v, struct block *b)
 {
     uint32_t first = 0;
-    for (const struct chunk_ref *ref = b->statements; ref < b->statements_end; ref++) {
+    for (size_t c = 0; c < b->statements.count; c++) {
+        const struct chunk_ref *ref = &b->statements.refs[c];
         for (uint32_t i = 0; i < ref->used; i++) {
             struct record_statement copy;
             size_t copies = b->copy_count;
@@ -365,11 +379,16 @@ static struct chunk_list part_of(struct visit *v, int kind, uint32_t block, size
     size_t from = *at;
     while (*at < list->count && list->refs[*at].block == block)
         ++*at;
-    return (struct chunk_list){list->refs + from, *at - from, 0};
+    struct chunk_list part = {0};
+    if (*at > from) {
+        part.refs = list->refs + from;
+        part.count = *at - from;
+    }
+    return part;
 }
 
 static void give_block(struct visit *v, const struct chunk_ref *threads, uint32_t slot,
-                       struct block *b, struct chunk_list statements)
+                       struct block *b)
 {
     struct record_thread copy;
     b->thread = record_in(threads->chunk, sizeof copy, slot);
@@ -382,13 +401,11 @@ static void give_block(struct visit *v, const struct chunk_ref *threads, uint32_
         v->to->thread(v->to->data, b->index, &copy);
     if (is_void(v, b))
         return;
-    size_t count = records_in(&statements, RECORD_KIND_STATEMENTS);
+    size_t count = records_in(&b->statements, RECORD_KIND_STATEMENTS);
     if (count > RECORD_STATEMENTS_MAX + per_chunk[RECORD_KIND_STATEMENTS]) {
         v->reader->damaged = true;
         return;
     }
-    b->statements = statements.refs;
-    b->statements_end = statements.refs + statements.count;
     b->statement_count = (uint32_t)count;
     b->first_peer = xrealloc(NULL, count, sizeof *b->first_peer);
     memset(b->first_peer, 0xff, count * sizeof *b->first_peer);
@@ -416,10 +433,10 @@ static void give_blocks(struct visit *v)
     for (uint32_t i = 0; i < blocks; i++) {
         uint32_t per = per_chunk[RECORD_KIND_THREADS];
         const struct chunk_ref *ref = &threads->refs[i / per];
-        struct block b = {.index = i, .peers = peers[i]};
-        struct chunk_list statements = part_of(v, RECORD_KIND_STATEMENTS, i, &statement_at);
+        struct block b = {.index = i, .peers = peers[i], .next_free = v->next_free};
+        b.statements = part_of(v, RECORD_KIND_STATEMENTS, i, &statement_at);
         if (i % per < ref->used)
-            give_block(v, ref, i % per, &b, statements);
+            give_block(v, ref, i % per, &b);
         free(b.peers.refs);
         free(b.first_peer);
         free(b.refs);
@@ -436,11 +453,10 @@ int record_visit(struct record_reader *reader, uint64_t now, const struct record
                       .to = visitor,
                       .now = now,
                       .margin = (uint64_t)(1000 / reader->header.tick_ns),
-                      .tries_left = TRIES_MORE,
-                      .naps_left = NAPS};
+                      .tries_left = TRIES_MORE};
     guard_enter(reader);
     /* What is referred to is looked at after what refers to it, so that it is there. */
-    scan(&v, 1u << RECORD_KIND_STATEMENTS | 1u << RECORD_KIND_PEERS, UINT32_MAX);
+    v.next_free = scan(&v, 1u << RECORD_KIND_STATEMENTS | 1u << RECORD_KIND_PEERS, UINT32_MAX);
     scan(&v, 1u << RECORD_KIND_THREADS | 1u << RECORD_KIND_MODULES | 1u << RECORD_KIND_NAMES,
          UINT32_MAX);
     sort_by_block(&v.lists[RECORD_KIND_STATEMENTS]);

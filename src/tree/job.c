@@ -20,7 +20,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CLAIM_FILE "claim"
+#define CLAIM_FILE    "claim"
+#define DRAFT         ".new-"
+#define DRAFT_AGE_MAX 600 /* seconds */
 
 static bool id_valid(const char *id)
 {
@@ -123,7 +125,7 @@ static int place_job(struct job *job, const char *random)
         return err;
     if (!access(job->dir, F_OK))
         return -EEXIST;
-    draft = xasprintf("%s/.new-%s", root, random);
+    draft = xasprintf("%s/" DRAFT "%s", root, random);
     err = place_make_dir(draft);
     if (!err) {
         make_spill(job);
@@ -192,6 +194,38 @@ int job_open(const char *id, struct job **job)
     return err;
 }
 
+static int remove_dir(const char *path)
+{
+    int fd = place_open_dir(path);
+    if (fd < 0)
+        return fd == -ENOENT ? 0 : fd;
+    DIR *dir = fdopendir(fd);
+    if (!dir) {
+        close(fd);
+        return -ENOMEM;
+    }
+    for (struct dirent *e; (e = readdir(dir));)
+        if (strcmp(e->d_name, JOB_FILE) && strcmp(e->d_name, CLAIM_FILE) &&
+            strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
+            unlinkat(fd, e->d_name, 0);
+    unlinkat(fd, JOB_FILE, 0);
+    unlinkat(fd, CLAIM_FILE, 0);
+    closedir(dir);
+    return rmdir(path) && errno != ENOENT ? -errno : 0;
+}
+
+/* What a job_create that was killed leaves behind; a living one takes milliseconds. */
+static void remove_old_draft(int root, const char *root_path, const char *name)
+{
+    struct stat st;
+    if (strncmp(name, DRAFT, strlen(DRAFT)) || fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) ||
+        st.st_mtime > time(NULL) - DRAFT_AGE_MAX)
+        return;
+    char *path = xasprintf("%s/%s", root_path, name);
+    remove_dir(path);
+    free(path);
+}
+
 static int newest_first(const void *pa, const void *pb)
 {
     const struct job *a = *(struct job *const *)pa, *b = *(struct job *const *)pb;
@@ -219,6 +253,8 @@ int jobs_list(struct job ***jobs)
         struct job *job;
         if (!job_open(e->d_name, &job)) /* refuses whatever else lies there */
             *VEC_PUSH(list, count, room) = job;
+        else
+            remove_old_draft(fd, root, e->d_name);
     }
     if (dir)
         closedir(dir);
@@ -332,9 +368,7 @@ int job_claim(struct job *job)
         err = errno == EWOULDBLOCK ? -EBUSY : -errno;
     /* Who had it before us may have removed the job between our open and our lock. */
     if (!err && (fstat(fd, &ours) || fstatat(dir, CLAIM_FILE, &there, AT_SYMLINK_NOFOLLOW) ||
-                 fstatat(dir, JOB_FILE, &there, AT_SYMLINK_NOFOLLOW)))
-        err = -ENOENT;
-    if (!err && !ours.st_nlink)
+                 ours.st_ino != there.st_ino || faccessat(dir, JOB_FILE, F_OK, 0)))
         err = -ENOENT;
     close(dir);
     if (!err)
@@ -342,26 +376,6 @@ int job_claim(struct job *job)
     else if (fd >= 0)
         close(fd);
     return err;
-}
-
-static int remove_dir(const char *path)
-{
-    int fd = place_open_dir(path);
-    if (fd < 0)
-        return fd == -ENOENT ? 0 : fd;
-    DIR *dir = fdopendir(fd);
-    if (!dir) {
-        close(fd);
-        return -ENOMEM;
-    }
-    for (struct dirent *e; (e = readdir(dir));)
-        if (strcmp(e->d_name, JOB_FILE) && strcmp(e->d_name, CLAIM_FILE) &&
-            strcmp(e->d_name, ".") && strcmp(e->d_name, ".."))
-            unlinkat(fd, e->d_name, 0);
-    unlinkat(fd, JOB_FILE, 0);
-    unlinkat(fd, CLAIM_FILE, 0);
-    closedir(dir);
-    return rmdir(path) && errno != ENOENT ? -errno : 0;
 }
 
 int job_remove(struct job *job)

@@ -83,23 +83,18 @@ static void mark_replaced(struct members *members)
     free(sorted);
 }
 
-int members_open(const struct job *job, struct members *members)
+/* Every segment has its header in one of the job's two directories. */
+static int add_all(struct members *members, int where)
 {
-    *members = (struct members){.spill = -1};
-    members->dir = place_open_dir(job->dir);
-    if (members->dir < 0)
-        return members->dir;
-    if (job->spill_dir)
-        members->spill = place_open_dir(job->spill_dir);
-    int copy = fcntl(members->dir, F_DUPFD_CLOEXEC, 3);
+    int copy = fcntl(where, F_DUPFD_CLOEXEC, 3);
     DIR *dir = copy < 0 ? NULL : fdopendir(copy);
     if (!dir) {
         int err = -errno;
         if (copy >= 0)
             close(copy);
-        members_close(members);
         return err;
     }
+    rewinddir(dir);
     for (struct dirent *e; (e = readdir(dir));) {
         size_t len = strlen(e->d_name), suffix = strlen(PLACE_HEADER_SUFFIX);
         char name[NAME_MAX + 1];
@@ -111,9 +106,25 @@ int members_open(const struct job *job, struct members *members)
         add(members, name);
     }
     closedir(dir);
-    if (!members->count && !members->unreadable_count) {
+    return 0;
+}
+
+int members_open(const struct job *job, struct members *members)
+{
+    *members = (struct members){.spill = -1};
+    members->dir = place_open_dir(job->dir);
+    if (members->dir < 0)
+        return members->dir;
+    if (job->spill_dir)
+        members->spill = place_open_dir(job->spill_dir);
+    int err = add_all(members, members->dir);
+    if (!err && members->spill >= 0)
+        err = add_all(members, members->spill);
+    if (!err && !members->count && !members->unreadable_count)
+        err = -ENOENT;
+    if (err) {
         members_close(members);
-        return -ENOENT;
+        return err;
     }
     if (members->count)
         qsort(members->list, members->count, sizeof *members->list, compare);

@@ -80,15 +80,21 @@ static double seconds(const struct record_header *h, uint64_t from, uint64_t to)
     return from && to > from ? (double)(to - from) * h->tick_ns * 1e-9 : 0;
 }
 
+/* How long measurement was off: nothing was counted then, so it is not part of the time either. */
+static double off_seconds(const struct record_header *h, uint64_t end)
+{
+    double off = (double)h->off_ticks * h->tick_ns * 1e-9;
+    return off + (h->off_since ? seconds(h, h->off_since, end) : 0);
+}
+
 static void set_times(struct run_rank *rank, const struct record_header *h, uint64_t until)
 {
-    if (!has_mpi(h)) {
-        rank->real_s = seconds(h, max(h->started, h->reset_at), until);
-        return;
-    }
+    uint64_t begin = has_mpi(h) ? h->mpi_init_end : h->started;
     uint64_t end = h->mpi_finalize_begin ? h->mpi_finalize_begin : until;
-    if (h->mpi_init_end)
-        rank->real_s = seconds(h, max(h->mpi_init_end, h->reset_at), end);
+    if (begin)
+        rank->real_s = seconds(h, max(begin, h->reset_at), end) - off_seconds(h, end);
+    if (rank->real_s < 0)
+        rank->real_s = 0;
     rank->init_real_s = seconds(h, h->mpi_init_begin, h->mpi_init_end ? h->mpi_init_end : until);
     rank->finalize_real_s =
         seconds(h, h->mpi_finalize_begin, h->mpi_finalize_end ? h->mpi_finalize_end : until);

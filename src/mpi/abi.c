@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#include "mpi/abi.h"
+
+#if defined(OPEN_MPI)
+#include <errno.h>
+
+struct abi_constants abi;
+
+int abi_open(void *(*symbol)(const char *name))
+{
+    abi.comm_world = symbol("ompi_mpi_comm_world");
+    abi.request_null = symbol("ompi_request_null");
+    return abi.comm_world && abi.request_null ? 0 : -ENOENT;
+}
+#else
+int abi_open(void *(*symbol)(const char *name))
+{
+    (void)symbol;
+    return 0;
+}
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* The few things that differ between the ABIs beyond mpi.h: how to look into a status without a
+ * call, and handles that are addresses of the library's data. */
+#ifndef LOUPE_MPI_ABI_H
+#define LOUPE_MPI_ABI_H
+
+#include <mpi.h>
+#if defined(OPEN_MPI) && __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HANDLE(h) ((uintptr_t)(h))
+
+#if defined(OPEN_MPI)
+
+/* Addresses of data in libmpi: looked up when the shim is opened, so that it need not be linked
+ * with (and thus never loads) a libmpi of its own. */
+struct abi_constants {
+    MPI_Comm comm_world;
+    MPI_Request request_null;
+};
+extern struct abi_constants abi;
+#define ABI_COMM_WORLD   abi.comm_world
+#define ABI_REQUEST_NULL abi.request_null
+
+static inline uint64_t abi_status_bytes(const MPI_Status *s)
+{
+    return s->_ucount;
+}
+
+static inline bool abi_status_cancelled(const MPI_Status *s)
+{
+    return s->_cancelled;
+}
+
+#else /* MPICH and those who keep its ABI */
+
+#define ABI_COMM_WORLD   MPI_COMM_WORLD
+#define ABI_REQUEST_NULL MPI_REQUEST_NULL
+
+static inline uint64_t abi_status_bytes(const MPI_Status *s)
+{
+    return (uint64_t)((unsigned)s->count_hi_and_cancelled >> 1) << 32 | (unsigned)s->count_lo;
+}
+
+static inline bool abi_status_cancelled(const MPI_Status *s)
+{
+    return s->count_hi_and_cancelled & 1;
+}
+
+#endif
+
+int abi_open(void *(*symbol)(const char *name));
+
+#endif

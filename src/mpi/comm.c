@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Communicators and windows: from a rank in one to the rank in MPI_COMM_WORLD. Looked up with
+ * local calls on first use, kept until the communicator is freed. Datatype sizes likewise.
+ *
+ * Writers: any thread, under `lock` with MPI_THREAD_MULTIPLE. A site's cached pointer is good while
+ * shim_comm_epoch stands still; it moves on whenever an info may go away.
+ */
+#include "mpi/shim.h"
+
+#include <string.h>
+
+enum { BUCKETS = 256, INFOS_MAX = 16384 };
+
+uint32_t shim_comm_epoch = 1, shim_type_epoch = 1;
+
+static struct comm_info *buckets[BUCKETS];
+static struct comm_info *free_infos;
+static uint32_t info_count, lock;
+
+static void enter(void)
+{
+    if (shim_multiple)
+        slow_lock(&lock);
+}
+
+static void leave(void)
+{
+    if (shim_multiple)
+        slow_unlock(&lock);
+}
+
+static struct comm_info **bucket(uintptr_t key)
+{
+    return &buckets[(key ^ key >> 8 ^ key >> 16) % BUCKETS];
+}
+
+static struct comm_info *new_info(uintptr_t key)
+{
+    struct comm_info *info = free_infos;
+    if (info)
+        free_infos = info->next_free;
+    else if (info_count < INFOS_MAX && (info = arena_alloc(sizeof *info)))
+        info_count++;
+    if (!info) {
+        record_trouble(loupe_process.writer.header, RECORD_TROUBLE_COMMS);
+        return NULL;
+    }
+    *info = (struct comm_info){.key = key, .me = -1, .users = 1, .out_count = -1};
+    return info;
+}
+
+static void free_map(int32_t *map, int32_t count)
+{
+    pages_free(map, (size_t)count * sizeof *map);
+}
+
+static void free_info(struct comm_info *info)
+{
+    free_map(info->map, info->count);
+    if (info->out_count > 0)
+        free_map(info->out, info->out_count);
+    info->map = info->out = NULL;
+    info->next_free = free_infos;
+    free_infos = info;
+}
+
+static bool is_identity(const int32_t *map, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (map[i] != i)
+            return false;
+    return true;
+}
+
+/* World ranks of all members of a group; NULL with *identity set if they are 0, 1, 2, ... */
+static int32_t *world_ranks(MPI_Group group, int count, bool *identity)
+{
+    *identity = true;
+    if (count <= 0)
+        return NULL;
+    size_t bytes = (size_t)count * sizeof(int);
+    int *ranks = pages_alloc(bytes);
+    int32_t *map = pages_alloc(bytes);
+    *identity = false;
+    if (ranks && map && shim_world_known) {
+        for (int i = 0; i < count; i++)
+            ranks[i] = i;
+        PM(Group_translate_ranks)(group, count, ranks, shim_world, map);
+        for (int i = 0; i < count; i++)
+            if (map[i] == MPI_UNDEFINED)
+                map[i] = RECORD_PEER_FOREIGN;
+        *identity = is_identity(map, count);
+    }
+    pages_free(ranks, bytes);
+    if (*identity) {
+        pages_free(map, bytes);
+        return NULL;
+    }
+    return map;
+}
+
+static void fill_from_group(struct comm_info *info, MPI_Group group)
+{
+    bool identity;
+    int count = 0;
+    PM(Group_size)(group, &count);
+    info->count = count;
+    info->map = world_ranks(group, count, &identity);
+    if (!info->map && !identity)
+        info->count = 0; /* no memory: peers become foreign rather than wrong */
+}
+
+static void fill_comm(struct comm_info *info, MPI_Comm comm)
+{
+    MPI_Group group;
+    int inter = 0;
+    PM(Comm_test_inter)(comm, &inter);
+    if (!inter)
+        PM(Comm_rank)(comm, &info->me);
+    int result = inter ? PM(Comm_remote_group)(comm, &group) : PM(Comm_group)(comm, &group);
+    if (result != MPI_SUCCESS)
+        return;
+    fill_from_group(info, group);
+    PM(Group_free)(&group);
+}
+
+static void fill_win(struct comm_info *info, MPI_Win win)
+{
+    MPI_Group group;
+    if (PM(Win_get_group)(win, &group) != MPI_SUCCESS)
+        return;
+    fill_from_group(info, group);
+    PM(Group_free)(&group);
+}
+
+static struct comm_info *find(uintptr_t key)
+{
+    struct comm_info *info = *bucket(key);
+    while (info && info->key != key)
+        info = info->next_free;
+    return info;
+}
+
+static struct comm_info *add(uintptr_t key)
+{
+    struct comm_info *info = new_info(key);
+    if (info) {
+        info->next_free = *bucket(key);
+        *bucket(key) = info;
+    }
+    return info;
+}
+
+static const struct comm_info *remember(struct site *site, uintptr_t key,
+                                        const struct comm_info *info)
+{
+    site->comm = key;
+    site->comm_epoch = shim_comm_epoch;
+    site->comm_info = info;
+    return info;
+}
+
+const struct comm_info *comm_of_slow(struct site *site, MPI_Comm comm)
+{
+    enter();
+    struct comm_info *info = find(HANDLE(comm));
+    if (!info && (info = add(HANDLE(comm))))
+        fill_comm(info, comm);
+    remember(site, HANDLE(comm), info);
+    leave();
+    return info;
+}
+
+const struct comm_info *win_of_slow(struct site *site, MPI_Win win)
+{
+    enter();
+    struct comm_info *info = find(HANDLE(win));
+    if (!info && (info = add(HANDLE(win))))
+        fill_win(info, win);
+    remember(site, HANDLE(win), info);
+    leave();
+    return info;
+}
+
+void comm_forget(uintptr_t key)
+{
+    enter();
+    struct comm_info **at = bucket(key);
+    while (*at && (*at)->key != key)
+        at = &(*at)->next_free;
+    struct comm_info *info = *at;
+    if (info) {
+        *at = info->next_free;
+        __atomic_fetch_add(&shim_comm_epoch, 1, __ATOMIC_RELEASE);
+        if (--info->users == 0)
+            free_info(info);
+    }
+    leave();
+}
+
+void comm_hold(const struct comm_info *info)
+{
+    enter();
+    ((struct comm_info *)info)->users++;
+    leave();
+}
+
+void comm_release(const struct comm_info *info)
+{
+    enter();
+    struct comm_info *i = (struct comm_info *)info;
+    if (--i->users == 0)
+        free_info(i);
+    leave();
+}
+
+static int out_degree(MPI_Comm comm, int topology, int me)
+{
+    int in, out = 0, weighted, dims = 0;
+    if (topology == MPI_DIST_GRAPH)
+        PM(Dist_graph_neighbors_count)(comm, &in, &out, &weighted);
+    else if (topology == MPI_GRAPH)
+        PM(Graph_neighbors_count)(comm, me, &out);
+    else if (topology == MPI_CART && PM(Cartdim_get)(comm, &dims) == MPI_SUCCESS)
+        out = 2 * dims;
+    return out;
+}
+
+static void out_ranks(MPI_Comm comm, int topology, int me, int count, int32_t *out)
+{
+    if (topology == MPI_DIST_GRAPH) {
+        int in = 0, degree, weighted;
+        PM(Dist_graph_neighbors_count)(comm, &in, &degree, &weighted);
+        /* sources, their weights, and the weights of the destinations: all unwanted */
+        size_t bytes = (size_t)(2 * in + count + 1) * sizeof(int);
+        int *rest = pages_alloc(bytes);
+        if (rest)
+            PM(Dist_graph_neighbors)(comm, in, rest, rest + in, count, out, rest + 2 * in);
+        pages_free(rest, bytes);
+    } else if (topology == MPI_GRAPH) {
+        PM(Graph_neighbors)(comm, me, count, out);
+    } else {
+        for (int d = 0; 2 * d + 1 < count; d++)
+            PM(Cart_shift)(comm, d, 1, &out[2 * d], &out[2 * d + 1]);
+    }
+}
+
+static void fill_neighbors(struct comm_info *info, MPI_Comm comm)
+{
+    int topology = MPI_UNDEFINED;
+    info->out_count = 0;
+    PM(Topo_test)(comm, &topology);
+    int count = out_degree(comm, topology, info->me);
+    if (count <= 0)
+        return;
+    int32_t *out = pages_alloc((size_t)count * sizeof *out);
+    if (!out)
+        return;
+    for (int i = 0; i < count; i++)
+        out[i] = MPI_PROC_NULL;
+    out_ranks(comm, topology, info->me, count, out);
+    for (int i = 0; i < count; i++)
+        out[i] = out[i] == MPI_PROC_NULL ? SHIM_NOBODY : world_rank(info, out[i]);
+    info->out = out;
+    info->out_count = count;
+}
+
+const struct comm_info *comm_with_neighbors(struct site *site, MPI_Comm comm)
+{
+    struct comm_info *info = (struct comm_info *)comm_of(site, comm);
+    if (info && info->out_count < 0) {
+        enter();
+        if (info->out_count < 0)
+            fill_neighbors(info, comm);
+        leave();
+    }
+    return info;
+}
+
+uint64_t type_size_slow(struct site *site, MPI_Datatype type)
+{
+    MPI_Count size = 0;
+    if (PM(Type_size_x)(type, &size) != MPI_SUCCESS || size < 0)
+        size = 0;
+    site->type = HANDLE(type);
+    site->type_epoch = shim_type_epoch;
+    site->type_size = (uint64_t)size;
+    return site->type_size;
+}

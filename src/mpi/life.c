@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* From MPI_Init to MPI_Finalize: who this process is, and what an event costs it. */
+#include "mpi/shim.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void *shim_next[2][CALLS];
+bool shim_multiple, shim_world_known;
+MPI_Group shim_world;
+
+/* Frames of the binding layer are small; a saved frame further away is from another life. */
+enum { BINDING_STACK = 256 * 1024 };
+
+void *shim_fortran_address(void *address, void *frame, uint32_t call, bool plain)
+{
+    struct runtime_tls *tls = &loupe_tls;
+    uintptr_t at = (uintptr_t)tls->fortran_frame, here = (uintptr_t)frame;
+    /* Still the same call of the binding if its return address is where it was. */
+    if (here < at && at - here < BINDING_STACK && *tls->fortran_frame == tls->fortran_address)
+        return plain && call != tls->fortran_call ? NULL : tls->fortran_address;
+    tls->fortran_frame = NULL;
+    return address;
+}
+
+static uint64_t init_began;
+
+void life_init_begin(void)
+{
+    loupe_process.hold = true; /* nothing is allocated until MPI has what it needs */
+    init_began = clock_now();
+    struct record_header *h = process_open() ? loupe_process.writer.header : NULL;
+    if (!h || h->mpi_phase != RECORD_MPI_NONE)
+        return;
+    h->mpi_init_begin = init_began;
+    h->mpi_phase = RECORD_MPI_INITIALIZING;
+}
+
+/* What an event costs the program, roughly: the least over a few batches on a block of our own. */
+static uint64_t calibrate(void)
+{
+    static struct record_thread block;
+    static struct record_statement statement;
+    static struct record_peer peer;
+    static struct site site;
+    static struct site_slot slots[64];
+    struct thread fake = {.block = &block, .control = *loupe_control, .slots = slots};
+    uint64_t best = UINT64_MAX;
+    fake.slot_mask = 63;
+    fake.shift = 64 - 6;
+    site = (struct site){.record = &statement, .code_epoch = loupe_code_epoch};
+    site.last_peer[RECORD_SENT] = &peer;
+    slots[site_hash(&fake, site_key(1, 0))] =
+        (struct site_slot){.key = site_key(1, 0), .site = &site};
+    struct thread *self = loupe_tls.self;
+    loupe_tls.self = &fake;
+    for (int batch = 0; batch < 5; batch++) {
+        uint64_t begin = clock_now();
+        for (int i = 0; i < 256; i++) {
+            struct event e;
+            if (!event_begin(&e, 0, (void *)1, __builtin_frame_address(0)))
+                break;
+            event_end(&e);
+            statement_bytes(&statement, 8);
+            event_peer(&fake, &site, 0, RECORD_SENT, 8, e.ticks);
+            event_done(&e);
+        }
+        uint64_t ticks = clock_now() - begin;
+        best = ticks < best ? ticks : best;
+    }
+    loupe_tls.self = self;
+    return best * 4; /* times 1024, over 256 events */
+}
+
+static void name_library(struct record_header *h)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int len = 0;
+    PM(Get_library_version)(text, &len);
+    text[strcspn(text, "\n,")] = '\0'; /* the first line, without the packager's words */
+    const char *version = strpbrk(text, "0123456789");
+    bool mpich = !strncmp(text, "MPICH", 5);
+    if (version && (mpich || !strncmp(text, "Open MPI", 8)))
+        snprintf(h->mpi, sizeof h->mpi, "%s %.100s", mpich ? "MPICH" : "Open MPI", version);
+    else
+        snprintf(h->mpi, sizeof h->mpi, "%.100s", text);
+}
+
+static void identify(struct record_header *h)
+{
+    int rank = -1, size = 0;
+    if (shim_world_known) {
+        PM(Group_rank)(shim_world, &rank);
+        PM(Group_size)(shim_world, &size);
+    }
+    h->rank = rank;
+    h->size = size;
+    name_library(h);
+}
+
+static uint32_t level_number(int level)
+{
+    return level == MPI_THREAD_MULTIPLE     ? 3
+           : level == MPI_THREAD_SERIALIZED ? 2
+           : level == MPI_THREAD_FUNNELED   ? 1
+                                            : 0;
+}
+
+/* MPI is there; the rank's time begins at the end of this. */
+static void begin_rank(struct record_header *h, int level)
+{
+    shim_multiple = level == MPI_THREAD_MULTIPLE;
+    h->thread_level = (int32_t)level_number(level);
+    loupe_process.writer.spare_shm = false;
+    identify(h);
+    h->ticks_per_event = calibrate();
+}
+
+/* MPI_Init as a statement: its record could not be made before MPI had its memory. */
+static void record_init(void *address, uint32_t call)
+{
+    struct event e;
+    uint64_t end = clock_now();
+    if (shim_begin(&e, call, address, __builtin_frame_address(0), false)) {
+        e.begin -= end - init_began;
+        event_end(&e);
+        event_done(&e);
+    }
+}
+
+static void rank_has_begun(struct record_header *h)
+{
+    clock_measure(h);
+    h->mpi_init_end = clock_now();
+    __atomic_store_n(&h->mpi_phase, RECORD_MPI_INITIALIZED, __ATOMIC_RELEASE);
+}
+
+void life_init_end(int result, int level, void *address, uint32_t call)
+{
+    struct record_header *h = loupe_process.writer.header;
+    int saved = errno;
+    loupe_process.hold = false;
+    if (h && result == MPI_SUCCESS && h->mpi_phase == RECORD_MPI_INITIALIZING) {
+        shim_world_known = PM(Comm_group)(ABI_COMM_WORLD, &shim_world) == MPI_SUCCESS;
+        begin_rank(h, level);
+        record_init(address, call);
+        rank_has_begun(h);
+    }
+    errno = saved;
+}
+
+#if MPI_VERSION >= 4
+static int sessions; /* open ones; atomic */
+static bool by_session;
+
+void life_session_begun(int result, const MPI_Session *session)
+{
+    struct record_header *h = loupe_process.writer.header;
+    int saved = errno;
+    loupe_process.hold = false;
+    if (result == MPI_SUCCESS)
+        __atomic_fetch_add(&sessions, 1, __ATOMIC_RELAXED);
+    if (h && result == MPI_SUCCESS && h->mpi_phase == RECORD_MPI_INITIALIZING) {
+        by_session = true;
+        shim_world_known = PM(Group_from_session_pset)(*session, "mpi://WORLD", &shim_world) ==
+                           MPI_SUCCESS;
+        begin_rank(h, MPI_THREAD_MULTIPLE); /* sessions may ask for it each on its own */
+        rank_has_begun(h);
+    }
+    errno = saved;
+}
+
+void life_session_ending(void)
+{
+    if (by_session && __atomic_load_n(&sessions, __ATOMIC_RELAXED) == 1)
+        life_finalize_begin();
+}
+
+void life_session_ended(int result)
+{
+    if (result == MPI_SUCCESS && __atomic_sub_fetch(&sessions, 1, __ATOMIC_RELAXED) == 0 &&
+        by_session)
+        life_finalize_end(result);
+}
+#endif
+
+void life_finalize_begin(void)
+{
+    struct record_header *h = loupe_process.writer.header;
+    if (h && h->mpi_phase == RECORD_MPI_INITIALIZED) {
+        h->mpi_finalize_begin = clock_now();
+        clock_measure(h);
+        if (shim_world_known)
+            PM(Group_free)(&shim_world);
+        shim_world_known = false;
+        __atomic_store_n(&h->mpi_phase, RECORD_MPI_FINALIZING, __ATOMIC_RELEASE);
+    }
+}
+
+void life_finalize_end(int result)
+{
+    struct record_header *h = loupe_process.writer.header;
+    if (h && result == MPI_SUCCESS && h->mpi_phase == RECORD_MPI_FINALIZING) {
+        h->mpi_finalize_end = clock_now();
+        __atomic_store_n(&h->mpi_phase, RECORD_MPI_FINALIZED, __ATOMIC_RELEASE);
+        process_ended(RECORD_FINISHED, -1);
+    }
+}
+
+void life_abort(int code)
+{
+    process_ended(RECORD_ABORTED, code);
+}
+
+void life_control(int level)
+{
+    struct record_header *h = loupe_process.writer.header;
+    if (!h || level < 0 || level > 2)
+        return;
+    uint32_t *word = &h->control.word, old = __atomic_load_n(word, __ATOMIC_RELAXED), new;
+    do {
+        new = level == 0   ? old | RECORD_CONTROL_OFF
+              : level == 1 ? old & ~RECORD_CONTROL_OFF
+                           : old + (1u << RECORD_CONTROL_RESET_SHIFT);
+    } while (!__atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_RELAXED,
+                                          __ATOMIC_RELAXED));
+    struct thread *t = loupe_tls.self;
+    if (t && !t->guard)
+        thread_control(t); /* the switch itself happens now, not at the next event */
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside a shim: the wrappers for one MPI's ABI. A shim is compiled against that MPI's mpi.h but
+ * not linked with it: every MPI function is called through `shim_next`, which the preloaded
+ * library fills with whatever definition comes next after ours.
+ */
+#ifndef LOUPE_MPI_SHIM_H
+#define LOUPE_MPI_SHIM_H
+
+#include "mpi/abi.h"
+#include "mpi/call_ids.h"
+#include "mpi/shim_table.h"
+#include "runtime/hot.h"
+#include "runtime/process.h"
+
+/* The next definitions: [0] of MPI_X, [1] of PMPI_X. They differ when another tool is there. */
+extern void *shim_next[2][CALLS];
+#define NEXT(via, prototype, X) ((__typeof__(&prototype))shim_next[via][CALL_##X])
+/* What we call ourselves: never through another tool, never counted. */
+#define PM(X) NEXT(1, PMPI_##X, X)
+
+extern bool shim_multiple; /* MPI_THREAD_MULTIPLE: tables of the process need their lock */
+
+static inline uint32_t shim_via(void)
+{
+    uint32_t via = loupe_tls.via_pmpi;
+    loupe_tls.via_pmpi = 0;
+    return via;
+}
+
+/* The Fortran statement behind a call from the binding layer; the address itself for C; NULL for
+ * what the binding layer calls for its own purposes. */
+void *shim_fortran_address(void *address, void *frame, uint32_t call, bool plain);
+
+static inline bool shim_begin(struct event *e, uint32_t call, void *address, void *frame,
+                              bool plain)
+{
+    if (UNLIKELY(loupe_tls.fortran_frame != NULL)) {
+        address = shim_fortran_address(address, frame, call, plain);
+        if (!address)
+            return false;
+    }
+    return event_begin(e, call, address, frame);
+}
+#define BEGIN(e, call, plain)                                                                      \
+    shim_begin(e, call, __builtin_return_address(0), __builtin_frame_address(0), plain)
+
+/* Communicators and windows (comm.c). Ranks of an info are world ranks. */
+struct comm_info {
+    uintptr_t key;
+    int32_t *map; /* NULL: identity */
+    int32_t count; /* ranks one can send to: the remote group of an intercommunicator */
+    int32_t me;    /* own rank in it; -1 in an intercommunicator */
+    int32_t *out;  /* world ranks of the out-neighbours, if asked for; NULL: none or unknown */
+    int32_t out_count;
+    uint32_t users; /* requests from any source that still need it, and the cache itself */
+    struct comm_info *next_free;
+};
+extern uint32_t shim_comm_epoch, shim_type_epoch;
+const struct comm_info *comm_of_slow(struct site *site, MPI_Comm comm);
+const struct comm_info *win_of_slow(struct site *site, MPI_Win win);
+/* With the neighbours of its topology looked up. */
+const struct comm_info *comm_with_neighbors(struct site *site, MPI_Comm comm);
+void comm_forget(uintptr_t key);
+void comm_hold(const struct comm_info *info);
+void comm_release(const struct comm_info *info);
+
+static inline const struct comm_info *comm_of(struct site *site, MPI_Comm comm)
+{
+    if (LIKELY(site->comm == HANDLE(comm) && site->comm_epoch == shim_comm_epoch))
+        return site->comm_info;
+    return comm_of_slow(site, comm);
+}
+
+static inline const struct comm_info *win_of(struct site *site, MPI_Win win)
+{
+    if (LIKELY(site->comm == HANDLE(win) && site->comm_epoch == shim_comm_epoch))
+        return site->comm_info;
+    return win_of_slow(site, win);
+}
+
+static inline int32_t world_rank(const struct comm_info *info, int rank)
+{
+    if (!info)
+        return RECORD_PEER_FOREIGN;
+    if (LIKELY(!info->map))
+        return rank;
+    return rank >= 0 && rank < info->count ? info->map[rank] : RECORD_PEER_FOREIGN;
+}
+
+uint64_t type_size_slow(struct site *site, MPI_Datatype type);
+static inline uint64_t type_size(struct site *site, MPI_Datatype type)
+{
+    if (LIKELY(site->type == HANDLE(type) && site->type_epoch == shim_type_epoch))
+        return site->type_size;
+    return type_size_slow(site, type);
+}
+
+/* One message of this event; `rank` is in the communicator. */
+static inline void count_message(struct event *e, const struct comm_info *info, int rank,
+                                 uint32_t direction, uint64_t bytes, uint64_t ticks)
+{
+    if (rank == MPI_PROC_NULL)
+        return;
+    statement_bytes(e->site->record, bytes);
+    event_peer(e->thread, e->site, world_rank(info, rank), direction, bytes, ticks);
+}
+
+/* Requests whose completion tells something: receives, reads, persistent ones (request.c). */
+enum pending_kind {
+    PENDING_MESSAGE, /* a matched message, until it is received */
+    PENDING_RECV,
+    PENDING_READ,
+    PENDING_SEND_INIT, /* persistent from here on */
+    PENDING_RECV_INIT
+};
+
+struct pending {
+    uintptr_t key;     /* the handle; 0: free slot */
+    uint64_t serial;   /* never reused, unlike handles */
+    uintptr_t address; /* statement that posted or started it */
+    const struct comm_info *info; /* held, when the source is only known at completion */
+    uint64_t bytes;    /* persistent sends */
+    int32_t rank;      /* world rank, or SHIM_ANY */
+    uint16_t call;
+    uint8_t kind;   /* enum pending_kind */
+    uint8_t active; /* persistent: started and not yet complete */
+};
+enum { SHIM_ANY = -100, SHIM_NOBODY = -101 };
+
+void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
+                   const struct comm_info *info, int rank, uint64_t bytes);
+void request_start(struct event *e, MPI_Request request);
+void request_forget(MPI_Request request);
+/* The communicator of a matched message is known to the probe alone. The info taken is held. */
+void message_track(MPI_Message message, const struct comm_info *info);
+const struct comm_info *message_take(MPI_Message message);
+
+/* What a completion call must know before it runs: which requests it was given. */
+struct waiting {
+    int count;
+    bool none; /* nothing tracked: nothing to do */
+    bool own_statuses;
+    uintptr_t *keys;
+    uint64_t *serials; /* only with MPI_THREAD_MULTIPLE */
+    MPI_Status *statuses;
+    uintptr_t few_keys[16];
+    uint64_t few_serials[16];
+    MPI_Status few_statuses[16];
+};
+void waiting_begin(struct waiting *w, struct thread *t, int count, const MPI_Request *requests,
+                   MPI_Status *statuses, bool ignored);
+/* Request `index` is complete with this status; inside the event, outside its odd section. */
+void waiting_complete(struct waiting *w, struct thread *t, int index, const MPI_Status *status);
+
+/* The error of the first request that has one, for those who ignore statuses. */
+int waiting_error(const struct waiting *w);
+
+/* Life (life.c). */
+void life_init_begin(void);
+/* `level` is what MPI_Init_thread provided. */
+void life_init_end(int result, int level, void *address, uint32_t call);
+void life_finalize_begin(void);
+void life_finalize_end(int result);
+void life_abort(int code);
+#if MPI_VERSION >= 4
+/* Sessions instead of MPI_Init: the first opens, the last to close ends the rank's time. */
+void life_session_begun(int result, const MPI_Session *session);
+void life_session_ending(void);
+void life_session_ended(int result);
+#endif
+/* The group of all ranks of this world; MPI_COMM_WORLD itself need not exist. */
+extern MPI_Group shim_world;
+extern bool shim_world_known;
+/* MPI_Pcontrol: 0 off, 1 on, 2 reset. */
+void life_control(int level);
+
+/* Collectives (collective.c): after success, inside the odd section. */
+bool coll_is_root(struct event *e, int root, MPI_Comm comm);
+int coll_members(struct event *e, MPI_Comm comm);
+int coll_me(struct event *e, MPI_Comm comm);
+/* Everyone but the root sends to it (or receives from it); the root's bytes are its own part. */
+void coll_rooted(struct event *e, uint64_t bytes, int root, MPI_Comm comm, uint32_t direction);
+/* The same to every member, or to every out-neighbour; `total` is the statement's. */
+void coll_each(struct event *e, uint64_t bytes_each, MPI_Comm comm);
+void coll_each_neighbor(struct event *e, uint64_t total, uint64_t bytes_each, MPI_Comm comm);
+/* Different amounts: begin, then one call per member or neighbour. */
+void coll_to(struct event *e, const struct comm_info *info, int rank, uint64_t bytes);
+void coll_to_neighbor(struct event *e, const struct comm_info *info, int index, uint64_t bytes);
+int coll_neighbors(struct event *e, MPI_Comm comm, const struct comm_info **info);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The clock of the target: the TSC where it is invariant, else CLOCK_MONOTONIC in nanoseconds. */
+#ifndef LOUPE_RUNTIME_CLOCK_H
+#define LOUPE_RUNTIME_CLOCK_H
+
+#include "record/export.h"
+#include "record/layout.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+extern bool loupe_clock_tsc EXPORT; /* set once, before the first event */
+
+static inline uint64_t clock_monotonic_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t clock_now(void)
+{
+#if defined(__x86_64__)
+    if (__builtin_expect(loupe_clock_tsc, 1))
+        return __builtin_ia32_rdtsc();
+#endif
+    return clock_monotonic_ns();
+}
+
+/* Chooses the clock and writes the origins into the header. */
+void clock_open(struct record_header *header);
+/* Measures the length of a tick over the time since clock_open; cheap, for slow paths. */
+void clock_measure(struct record_header *header) EXPORT_AS(clock_measure);
+
+#endif

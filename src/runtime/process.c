@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+#include "runtime/process.h"
+
+#include "record/place.h"
+#include "runtime/clock.h"
+#include "runtime/hot.h"
+#include "runtime/options.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const uint32_t no_control;
+const uint32_t *loupe_control = &no_control;
+uint32_t loupe_code_epoch = 1;
+__thread struct runtime_tls loupe_tls;
+struct process loupe_process;
+
+static pthread_key_t thread_end_key;
+static bool thread_end_known;
+static uint32_t open_lock;
+
+void *pages_alloc(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+void pages_free(void *pages, size_t bytes)
+{
+    if (pages)
+        munmap(pages, bytes);
+}
+
+void slow_lock(uint32_t *lock)
+{
+    while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
+        sched_yield();
+}
+
+void slow_unlock(uint32_t *lock)
+{
+    __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+void process_say(const char *text, const char *more)
+{
+    char line[512];
+    int len = snprintf(line, sizeof line, "loupe: %s%s\n", text, more ? more : "");
+    if (len > 0 && write(STDERR_FILENO, line, len < (int)sizeof line ? (size_t)len : sizeof line - 1) < 0)
+        return;
+}
+
+/* starttime of /proc/self/stat: with the PID it names a process for good. */
+static uint64_t own_start_time(void)
+{
+    char text[1024];
+    int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t len = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (len <= 0)
+        return 0;
+    text[len] = '\0';
+    char *at = strrchr(text, ')'); /* the name before it may contain anything */
+    for (int field = 2; at && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at + 1, NULL, 10) : 0;
+}
+
+static void describe(struct record_header *h)
+{
+    struct stat ns;
+    const char *root = getenv(PLACE_ENV_ROOT_PID);
+    h->pid = getpid();
+    h->pid_started = own_start_time();
+    h->pid_namespace = stat("/proc/self/ns/pid", &ns) ? 0 : (uint32_t)ns.st_ino;
+    h->exec_root = root && atoi(root) == h->pid;
+    h->rank = -1;
+    h->exit_code = -1;
+    h->peers_max = loupe_process.peers_max;
+    if (gethostname(h->host, sizeof h->host - 1))
+        h->host[0] = '\0';
+    ssize_t len = readlink("/proc/self/exe", h->program, sizeof h->program - 1);
+    h->program[len > 0 ? len : 0] = '\0';
+}
+
+static bool open_segment(void)
+{
+    struct process *p = &loupe_process;
+    const char *dir = getenv(PLACE_ENV_JOB_DIR), *spill = getenv(PLACE_ENV_SPILL);
+    if (!dir)
+        return false;
+    p->peers_max = options_peers();
+    struct record_writer w;
+    if (record_writer_open(&w, dir, spill)) {
+        process_say("no room for statistics in shared memory or $TMPDIR; "
+                    "the program goes on unmonitored",
+                    NULL);
+        return false;
+    }
+    describe(w.header);
+    clock_open(w.header);
+    w.header->started = clock_now();
+    p->writer = w;
+    __atomic_store_n(&p->writer.header->magic, RECORD_MAGIC, __ATOMIC_RELEASE);
+    __atomic_store_n(&loupe_control, &p->writer.header->control.word, __ATOMIC_RELEASE);
+    return true;
+}
+
+bool process_open(void)
+{
+    struct process *p = &loupe_process;
+    if (LIKELY(loupe_control != &no_control))
+        return true;
+    if (p->impossible)
+        return false;
+    int saved = errno;
+    slow_lock(&open_lock);
+    if (loupe_control == &no_control && !p->impossible && !open_segment())
+        p->impossible = true;
+    slow_unlock(&open_lock);
+    errno = saved;
+    return !p->impossible;
+}
+
+void process_ended(enum record_state state, int exit_code)
+{
+    struct record_header *h = loupe_process.writer.header;
+    /* A vfork child shares this memory but is not this process. */
+    if (!h || h->pid != getpid())
+        return;
+    h->ended = clock_now();
+    clock_measure(h);
+    if (exit_code >= 0)
+        h->exit_code = exit_code;
+    if (h->state == RECORD_RUNNING)
+        __atomic_store_n(&h->state, state, __ATOMIC_RELEASE);
+}
+
+/* Without MPI, or after MPI_Finalize, leaving by exit is a normal end. */
+static enum record_state state_at_exit(void)
+{
+    const struct record_header *h = loupe_process.writer.header;
+    bool normal = h->mpi_phase == RECORD_MPI_NONE || h->mpi_phase == RECORD_MPI_FINALIZED;
+    return normal ? RECORD_FINISHED : RECORD_EXITED;
+}
+
+static void at_exit(int status, void *unused)
+{
+    (void)unused;
+    if (loupe_process.writer.header)
+        process_ended(state_at_exit(), status & 0xff);
+}
+
+static void forked_child(void)
+{
+    record_writer_forget(&loupe_process.writer);
+    loupe_control = &no_control;
+    loupe_process.impossible = false;
+    open_lock = 0;
+    loupe_tls = (struct runtime_tls){0};
+    thread_forget_all();
+    module_forget_all();
+}
+
+static void thread_ended(void *t)
+{
+    if (loupe_tls.self == t)
+        loupe_tls.self = NULL;
+    thread_release(t);
+}
+
+void thread_end_arm(struct thread *t)
+{
+    if (thread_end_known)
+        pthread_setspecific(thread_end_key, t);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    if (!getenv(PLACE_ENV_JOB_DIR)) {
+        loupe_process.impossible = true;
+        return;
+    }
+    int saved = errno;
+    thread_end_known = !pthread_key_create(&thread_end_key, thread_ended);
+    pthread_atfork(NULL, NULL, forked_child);
+    on_exit(at_exit, NULL);
+    const char *root = getenv(PLACE_ENV_ROOT_PID);
+    if (root && atoi(root) == getpid())
+        process_open();
+    errno = saved;
+}
+
+/* _exit leaves no other trace; exit() does not come through here. */
+static _Noreturn void leave(const char *name, int status)
+{
+    if (loupe_process.writer.header)
+        process_ended(state_at_exit(), status & 0xff);
+    void (*next)(int) = NULL;
+    *(void **)&next = dlsym(RTLD_NEXT, name);
+    if (next)
+        next(status);
+    for (;;)
+        syscall(SYS_exit_group, status);
+}
+
+EXPORT _Noreturn void _exit(int status)
+{
+    leave("_exit", status);
+}
+
+EXPORT _Noreturn void _Exit(int status)
+{
+    leave("_Exit", status);
+}
+
+EXPORT int dlclose(void *handle)
+{
+    static int (*next)(void *);
+    if (!next)
+        *(void **)&next = dlsym(RTLD_NEXT, "dlclose");
+    int result = next ? next(handle) : -1;
+    /* Addresses seen so far may mean other code from now on. */
+    __atomic_fetch_add(&loupe_code_epoch, 1, __ATOMIC_RELEASE);
+    return result;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* The process: its segment, its state, the modules its statements stand in. */
+#ifndef LOUPE_RUNTIME_PROCESS_H
+#define LOUPE_RUNTIME_PROCESS_H
+
+#include "record/writer.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct process {
+    struct record_writer writer; /* writer.header NULL: not monitored (yet) */
+    bool impossible;             /* no job, or no segment to be had: stay out of the way */
+    bool hold;                   /* inside MPI_Init: allocate nothing that MPI may need */
+    uint32_t peers_max;
+};
+extern struct process loupe_process EXPORT;
+
+/* Makes the segment if there is none yet; false: this process is not monitored. */
+bool process_open(void) EXPORT_AS(process_open);
+void process_ended(enum record_state state, int exit_code) EXPORT_AS(process_ended);
+/* One line to standard error, once per reason at most; only for what the user must know. */
+void process_say(const char *text, const char *more);
+
+/* Index of the module that contains `address`, added if it is new; RECORD_NO_MODULE. `bias` is
+ * what to take off an address. */
+uint32_t module_at(uintptr_t address, uintptr_t *bias);
+void module_forget_all(void);
+
+/* Private memory in whole pages: malloc belongs to the program. NULL when there is none. */
+void *pages_alloc(size_t bytes) EXPORT_AS(pages_alloc);
+void pages_free(void *pages, size_t bytes) EXPORT_AS(pages_free);
+
+/* A lock for slow paths: held for microseconds, never across a call out of the runtime. */
+void slow_lock(uint32_t *lock) EXPORT_AS(slow_lock);
+void slow_unlock(uint32_t *lock) EXPORT_AS(slow_unlock);
+
+#endif

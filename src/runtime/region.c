@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* Regions that the program names itself: loupe_begin(name), loupe_end(name). */
+#include "runtime/hot.h"
+#include "runtime/process.h"
+
+/* The last frame of a block is kept for a communication. */
+enum { REGIONS_MAX = RECORD_FRAMES - 1 };
+
+static uint64_t name_key(const char *name)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (const unsigned char *s = (const unsigned char *)name; *s; s++)
+        h = (h ^ *s) * 0x100000001b3u;
+    return h | 1ull << 63; /* statements have keys below */
+}
+
+static struct site *region_site(struct thread *t, const char *name)
+{
+    uint64_t key = name_key(name);
+    for (uint32_t h = site_hash(t, key); t->slots[h].key; h = (h + 1) & t->slot_mask)
+        if (t->slots[h].key == key)
+            return t->slots[h].site;
+    return site_add_region(t, key, name);
+}
+
+static struct thread *enter(void *frame)
+{
+    struct thread *t = loupe_tls.self;
+    if (!t || t->guard || t->control != *loupe_control)
+        t = event_begin_slow(frame);
+    if (t)
+        t->guard = frame; /* a signal handler in here must leave the tables alone */
+    return t;
+}
+
+static void count_unbalanced(void)
+{
+    struct record_header *h = loupe_process.writer.header;
+    record_trouble(h, RECORD_TROUBLE_REGIONS);
+    __atomic_fetch_add(&h->unbalanced_regions, 1, __ATOMIC_RELAXED);
+}
+
+EXPORT void loupe_runtime_begin(const char *name)
+{
+    struct thread *t = enter(__builtin_frame_address(0));
+    if (!t)
+        return;
+    struct site *site = region_site(t, name ? name : "");
+    uint32_t d = t->region_depth;
+    if (d < REGIONS_MAX && site != t->others) {
+        t->region_covered[d] = t->covered;
+        t->region_site[d] = site;
+        t->block->frames[d].statement = site->index;
+        t->block->frames[d].begin = clock_now();
+        t->region_depth = d + 1;
+        __atomic_store_n(&t->block->depth, d + 1, __ATOMIC_RELEASE);
+    } else {
+        count_unbalanced();
+    }
+    t->guard = NULL;
+}
+
+/* A region inside itself counts its time once, at the outermost. */
+static bool open_below(const struct thread *t, const struct site *site, uint32_t depth)
+{
+    for (uint32_t d = 0; d < depth; d++)
+        if (t->region_site[d] == site)
+            return true;
+    return false;
+}
+
+static void close_region(struct thread *t, uint32_t d)
+{
+    struct site *site = t->region_site[d];
+    struct record_statement *s = site->record;
+    statement_open(s);
+    uint64_t now = clock_now(), ticks = now - t->block->frames[d].begin;
+    __atomic_store_n(&t->block->depth, d, __ATOMIC_RELAXED);
+    uint64_t inside = t->covered - t->region_covered[d];
+    uint64_t self = ticks > inside ? ticks - inside : 0;
+    t->region_depth = d;
+    t->covered = t->region_covered[d] + ticks;
+    t->block->last = now;
+    statement_add(s, ticks, self);
+    if (open_below(t, site, d))
+        s->time -= ticks;
+    statement_close(s);
+}
+
+EXPORT void loupe_runtime_end(const char *name)
+{
+    struct thread *t = enter(__builtin_frame_address(0));
+    if (!t)
+        return;
+    uint64_t key = name_key(name ? name : "");
+    uint32_t d = t->region_depth;
+    while (d > 0 && t->region_site[d - 1]->key != key)
+        d--;
+    if (d == 0)
+        count_unbalanced();
+    /* Regions inside it that were left without an end (longjmp, early return) end here too. */
+    while (d > 0 && t->region_depth >= d)
+        close_region(t, t->region_depth - 1);
+    t->guard = NULL;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* First visits: a statement, a region or a peer that a thread has not seen before. */
+#include "runtime/hot.h"
+#include "runtime/process.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { PAGE = 4096 };
+
+/* A bump arena of private pages for sites; they live as long as the process. */
+static uint32_t arena_lock;
+static char *arena;
+static size_t arena_left;
+
+void *arena_alloc(size_t bytes)
+{
+    void *p = NULL;
+    bytes = (bytes + 15) & ~(size_t)15;
+    slow_lock(&arena_lock);
+    if (arena_left < bytes) {
+        size_t room = bytes > 16 * PAGE ? bytes : 16 * PAGE;
+        arena = pages_alloc(room);
+        arena_left = arena ? room : 0;
+    }
+    if (arena) {
+        p = arena;
+        arena += bytes;
+        arena_left -= bytes;
+    }
+    slow_unlock(&arena_lock);
+    return p;
+}
+
+static bool remember_chunk(struct thread *t, struct record_chunk *chunk)
+{
+    if (t->chunk_count && t->chunks[t->chunk_count - 1] == chunk)
+        return true;
+    for (uint32_t i = t->chunk_count; i-- > 0 && i + 2 >= t->chunk_count;)
+        if (t->chunks[i] == chunk)
+            return true;
+    if (t->chunk_count == t->chunk_room) {
+        uint32_t room = t->chunk_room ? 2 * t->chunk_room : 16;
+        struct record_chunk **more = arena_alloc(room * sizeof *more);
+        if (!more)
+            return false;
+        if (t->chunk_count)
+            memcpy(more, t->chunks, t->chunk_count * sizeof *more);
+        t->chunks = more;
+        t->chunk_room = room;
+    }
+    t->chunks[t->chunk_count++] = chunk;
+    return true;
+}
+
+void *next_record(struct thread *t, struct record_cursor *c, enum record_kind kind, size_t size)
+{
+    void *record = record_cursor_next(&loupe_process.writer, c, kind, t->block_index, size);
+    return record && remember_chunk(t, c->chunk) ? record : NULL;
+}
+
+static void slots_put(struct thread *t, uint64_t key, struct site *site)
+{
+    uint32_t h = site_hash(t, key);
+    while (t->slots[h].key && t->slots[h].key != key)
+        h = (h + 1) & t->slot_mask;
+    t->slots[h].site = site;
+    t->slots[h].key = key;
+}
+
+/* Doubles the table before it is three quarters full; only its own thread looks into it. */
+static bool slots_reserve(struct thread *t)
+{
+    if (4 * (t->slot_count + 1) <= 3 * (t->slot_mask + 1))
+        return true;
+    struct site_slot *old = t->slots;
+    uint32_t old_count = t->slot_mask + 1;
+    struct site_slot *slots = arena_alloc(2 * old_count * sizeof *slots);
+    if (!slots)
+        return false;
+    memset(slots, 0, 2 * old_count * sizeof *slots);
+    t->slots = slots;
+    t->slot_mask = 2 * old_count - 1;
+    t->shift--;
+    for (uint32_t i = 0; i < old_count; i++)
+        if (old[i].key)
+            slots_put(t, old[i].key, old[i].site);
+    return true;
+}
+
+static struct site *new_site(struct thread *t, uint64_t key)
+{
+    struct record_statement *s = NULL;
+    struct site *site = NULL;
+    if (t->statement_count < RECORD_STATEMENTS_MAX && slots_reserve(t))
+        site = arena_alloc(sizeof *site);
+    if (site)
+        s = next_record(t, &t->statements, RECORD_KIND_STATEMENTS, sizeof *s);
+    if (!s) {
+        record_trouble(loupe_process.writer.header, RECORD_TROUBLE_STATEMENTS);
+        return NULL;
+    }
+    memset(site, 0, sizeof *site);
+    site->key = key;
+    site->record = s;
+    site->index = t->statement_count;
+    site->code_epoch = loupe_code_epoch;
+    s->min = UINT64_MAX;
+    return site;
+}
+
+static void publish_site(struct thread *t, struct site *site)
+{
+    t->statement_count++;
+    record_cursor_publish(&t->statements);
+    if (site->key != UINT64_MAX) {
+        slots_put(t, site->key, site);
+        t->slot_count++;
+    }
+}
+
+struct site *site_add(struct thread *t, uint64_t key, uintptr_t address, uint32_t call)
+{
+    uintptr_t bias = 0;
+    uint32_t module = address ? module_at(address, &bias) : RECORD_NO_MODULE;
+    struct site *site = new_site(t, key);
+    if (!site)
+        return t->others;
+    site->module = module;
+    site->record->call = call;
+    site->record->module = module;
+    site->record->offset = address - bias;
+    publish_site(t, site);
+    return site;
+}
+
+static struct site *still_the_same(struct thread *t, uint64_t key, uintptr_t address)
+{
+    uint32_t h = site_hash(t, key);
+    while (t->slots[h].key && t->slots[h].key != key)
+        h = (h + 1) & t->slot_mask;
+    if (!t->slots[h].key)
+        return NULL;
+    struct site *site = t->slots[h].site;
+    uintptr_t bias;
+    if (module_at(address, &bias) != site->module)
+        return NULL; /* other code stands there now: a statement of its own */
+    site->code_epoch = loupe_code_epoch;
+    return site;
+}
+
+struct site *event_site_slow(struct thread *t, uint64_t key, uintptr_t address,
+                                    uint32_t call)
+{
+    int saved = errno;
+    struct site *site = still_the_same(t, key, address);
+    if (!site)
+        site = site_add(t, key, address, call);
+    clock_measure(loupe_process.writer.header);
+    errno = saved;
+    return site;
+}
+
+static uint32_t add_name(const char *name)
+{
+    static struct record_cursor cursor;
+    static uint32_t lock, count, pid;
+    struct record_header *h = loupe_process.writer.header;
+    slow_lock(&lock);
+    if (pid != (uint32_t)h->pid) { /* a forked child starts anew */
+        cursor = (struct record_cursor){0};
+        count = 0;
+        pid = (uint32_t)h->pid;
+    }
+    uint32_t index = 0;
+    struct record_name *n =
+        record_cursor_next(&loupe_process.writer, &cursor, RECORD_KIND_NAMES, 0, sizeof *n);
+    if (n) {
+        size_t len = strlen(name);
+        n->len = (uint32_t)(len < sizeof n->text ? len : sizeof n->text);
+        memcpy(n->text, name, n->len);
+        record_cursor_publish(&cursor);
+        index = count++;
+    }
+    slow_unlock(&lock);
+    return n ? index : UINT32_MAX;
+}
+
+struct site *site_add_region(struct thread *t, uint64_t key, const char *name)
+{
+    uint32_t index = add_name(name);
+    struct site *site = index == UINT32_MAX ? NULL : new_site(t, key);
+    if (!site)
+        return t->others;
+    site->record->call = RECORD_CALL_REGION;
+    site->record->module = RECORD_NO_MODULE;
+    site->record->name = index;
+    publish_site(t, site);
+    return site;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* Thread blocks: taken, given back, reset. The slow side of event_begin. */
+#include "runtime/thread.h"
+
+#include "runtime/hot.h"
+#include "runtime/process.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { BLOCKS_MAX = 4096, SLOTS_FIRST = 64 };
+
+static struct thread *threads[BLOCKS_MAX]; /* by block index; set once, never moved */
+static uint32_t thread_count, lock;
+static struct record_cursor block_cursor;
+
+static bool take(struct thread *t)
+{
+    uint32_t none = 0;
+    return __atomic_compare_exchange_n(&t->block->held, &none, 1, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+static struct thread *take_free(void)
+{
+    uint32_t count = __atomic_load_n(&thread_count, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < count; i++)
+        if (!__atomic_load_n(&threads[i]->block->held, __ATOMIC_RELAXED) && take(threads[i]))
+            return threads[i];
+    return NULL;
+}
+
+static size_t private_bytes(void)
+{
+    return sizeof(struct thread) + SLOTS_FIRST * sizeof(struct site_slot);
+}
+
+/* Statement 0 takes what no longer fits; it is there before any table can be full. */
+static struct thread *new_thread(uint32_t index)
+{
+    struct record_writer *w = &loupe_process.writer;
+    struct thread *t = pages_alloc(private_bytes());
+    if (!t)
+        return NULL;
+    t->block = record_cursor_next(w, &block_cursor, RECORD_KIND_THREADS, 0, sizeof *t->block);
+    t->block_index = index;
+    t->slots = (struct site_slot *)(t + 1);
+    t->slot_mask = SLOTS_FIRST - 1;
+    t->shift = 64 - (uint32_t)__builtin_ctz(SLOTS_FIRST);
+    if (t->block)
+        t->others = site_add(t, UINT64_MAX, 0, RECORD_CALL_OTHERS);
+    if (!t->block || !t->others) {
+        pages_free(t, private_bytes());
+        return NULL;
+    }
+    t->block->held = 1;
+    t->block->resets = *loupe_control >> RECORD_CONTROL_RESET_SHIFT;
+    record_cursor_publish(&block_cursor);
+    return t;
+}
+
+static struct thread *take_new(void)
+{
+    struct thread *t = NULL;
+    slow_lock(&lock);
+    if (thread_count < BLOCKS_MAX) {
+        t = new_thread(thread_count);
+        if (t) {
+            threads[thread_count] = t;
+            __atomic_store_n(&thread_count, thread_count + 1, __ATOMIC_RELEASE);
+        }
+    }
+    slow_unlock(&lock);
+    return t;
+}
+
+struct thread *thread_acquire(void)
+{
+    struct thread *t = take_free();
+    if (!t)
+        t = take_new();
+    if (!t) {
+        __atomic_fetch_add(&loupe_process.writer.header->dropped_events, 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    t->block->tid = (int32_t)syscall(SYS_gettid);
+    t->block->threads++;
+    t->control = ~*loupe_control; /* look at the control word first */
+    t->guard = NULL;
+    t->region_depth = 0;
+    t->block->depth = 0;
+    loupe_tls.self = t;
+    thread_end_arm(t);
+    return t;
+}
+
+void thread_release(struct thread *t)
+{
+    t->block->depth = 0;
+    __atomic_store_n(&t->block->held, 0, __ATOMIC_RELEASE);
+}
+
+void thread_forget_all(void)
+{
+    /* The private pages of the parent's blocks stay mapped in the child, unused. */
+    thread_count = 0;
+    block_cursor = (struct record_cursor){0};
+    lock = 0;
+}
+
+static void reset_statement(struct record_statement *s)
+{
+    statement_open(s);
+#define X(name, unit, merge) s->name = 0;
+    RECORD_STATEMENT_FIELDS(X)
+#undef X
+    s->min = UINT64_MAX;
+    memset(s->sizes, 0, sizeof s->sizes);
+    statement_close(s);
+}
+
+static void reset_block(struct thread *t)
+{
+    for (uint32_t i = 0; i < t->chunk_count; i++) {
+        struct record_chunk *c = t->chunks[i];
+        struct record_statement *s = (struct record_statement *)(c + 1);
+        struct record_peer *p = (struct record_peer *)(c + 1);
+        for (uint32_t k = 0; c->kind == RECORD_KIND_STATEMENTS && k < c->used && k < 9; k++)
+            reset_statement(&s[k]);
+        for (uint32_t k = 0; c->kind == RECORD_KIND_PEERS && k < c->used && k < 63; k++) {
+#define X(name, unit, merge) p[k].name = 0;
+            RECORD_PEER_FIELDS(X)
+#undef X
+        }
+    }
+}
+
+static void note_reset(uint64_t now)
+{
+    struct record_header *h = loupe_process.writer.header;
+    if (h->mpi_phase < RECORD_MPI_FINALIZING)
+        __atomic_store_n(&h->reset_at, now, __ATOMIC_RELAXED);
+    h->off_ticks = 0;
+    if (h->off_since)
+        h->off_since = now;
+}
+
+static void note_switch(bool off, uint64_t now)
+{
+    struct record_header *h = loupe_process.writer.header;
+    uint64_t since = __atomic_exchange_n(&h->off_since, off ? now : 0, __ATOMIC_RELAXED);
+    if (since && !off)
+        h->off_ticks += now - since;
+    else if (since && off)
+        h->off_since = since; /* another thread was first */
+}
+
+bool thread_control(struct thread *t)
+{
+    static uint32_t resets_done; /* of the process: the first thread to see it moves the clock */
+    uint32_t word = __atomic_load_n(loupe_control, __ATOMIC_RELAXED);
+    uint32_t resets = word >> RECORD_CONTROL_RESET_SHIFT;
+    uint64_t now = clock_now();
+    if (__atomic_exchange_n(&resets_done, resets, __ATOMIC_RELAXED) != resets && resets)
+        note_reset(now);
+    if (t->block->resets != resets) {
+        reset_block(t);
+        __atomic_store_n(&t->block->resets, resets, __ATOMIC_RELEASE);
+    }
+    bool off = word & RECORD_CONTROL_OFF;
+    if (off != (loupe_process.writer.header->off_since != 0))
+        note_switch(off, now);
+    t->off = off;
+    t->control = off ? ~word : word; /* while off, every event comes here to see it go on */
+    return off;
+}
+
+static bool is_nested(const struct thread *t, void *frame)
+{
+    /* The stack grows downwards: a frame above the guard's means that the guarded call is gone,
+     * left by longjmp or an exception. */
+    return t->guard && (uintptr_t)frame < (uintptr_t)t->guard;
+}
+
+struct thread *event_begin_slow(void *frame)
+{
+    struct thread *t = loupe_tls.self;
+    if (t && is_nested(t, frame))
+        return NULL;
+    if (!t) {
+        int saved = errno;
+        t = !loupe_process.hold && process_open() ? thread_acquire() : NULL;
+        errno = saved;
+        if (!t)
+            return NULL;
+    }
+    t->guard = NULL;
+    if (t->control != __atomic_load_n(loupe_control, __ATOMIC_RELAXED) && thread_control(t))
+        return NULL;
+    return t;
+}

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The benchmark: what watching costs, as ratios within one run.
+
+    run.py BUILD [--rounds N] [--quick]
+
+Every round runs the plain program and the tools one after the other; a figure is the median over
+the rounds of (tool / plain of the same round), so that a noisy machine moves both. Other tools are
+measured where they are installed.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+LIMITS = {  # name: (what, how it is computed, the most it may be)
+    "comm_rank": ("MPI_Comm_rank, added / two TSC reads", "added", 1.6),
+    "iprobe": ("MPI_Iprobe, added / two TSC reads", "added", 1.6),
+    "ping_pong_8": ("8-byte ping-pong", "ratio", 1.25),
+    "ping_pong_64k": ("64 KiB ping-pong", "ratio", 1.01),
+    "ping_pong_1m": ("1 MiB ping-pong", "ratio", 1.01),
+    "exchange_self": ("Irecv + Isend + Waitall to itself", "ratio", 1.9),
+    "allreduce_8": ("8-byte Allreduce", "ratio", 1.35),
+}
+
+
+class Bench:
+    def __init__(self, build, work):
+        self.build, self.work = os.path.abspath(build), work
+        self.loupe = os.path.join(self.build, "src/cli/loupe")
+        self.env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                        TMPDIR=work)
+
+    def program(self, name, mpi):
+        return os.path.join(self.build, "tests/bench", f"{name}-{mpi}")
+
+    def run(self, command, **more):
+        return subprocess.run(command, env=self.env, cwd=self.work, check=False, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=600, **more)
+
+    def figures(self, command):
+        """The "name value" lines of a run of calls.c; None if the tool failed."""
+        result = self.run(command)
+        pairs = [line.split() for line in result.stdout.splitlines()]
+        found = {p[0]: float(p[1]) for p in pairs if len(p) == 2 and p[0] in [*LIMITS, "two_tsc"]}
+        return found if len(found) == len(LIMITS) + 1 else None
+
+    def tools(self, mpi):
+        """(name, command, scale) of everything that is measured."""
+        run, program = [f"mpirun.{mpi}", "-n", "2"], self.program("calls", mpi)
+        out = os.path.join(self.work, "out")
+        tools = [("plain", run + [program, "1"]),
+                 ("loupe", [self.loupe, "run", "-q", "-f", "-o", out + ".loupe", "--"] + run +
+                  [program, "1"])]
+        others = {"eztrace": ["eztrace", "-t", mpi, "-o", out + "-eztrace"],
+                  "perf": ["perf", "record", "-q", "-o", out + ".perf"],
+                  "uftrace": ["uftrace", "record", "--force", "-d", out + "-uftrace"]}
+        for name, before in others.items():
+            if shutil.which(before[0]):
+                tools.append((name, run + before + [program, "20"]))
+        if os.path.exists(program + "-gprof"):
+            tools.append(("gprof", run + [program + "-gprof", "1"]))
+        return tools
+
+    def calls(self, mpi, rounds):
+        seen = {}
+        for i in range(rounds):
+            plain = None
+            for name, command in self.tools(mpi):
+                if name in seen and seen[name] is None:
+                    continue
+                figures = self.figures(command)
+                if name == "plain":
+                    plain = figures
+                if not figures or not plain:
+                    seen[name] = None
+                    continue
+                seen.setdefault(name, []).append((plain, figures))
+                print(f"\r{mpi}: round {i + 1} of {rounds}, {name}      ", end="", file=sys.stderr)
+        print("\r", " " * 60, "\r", end="", file=sys.stderr)
+        return seen
+
+
+def value(kind, name, plain, tool):
+    if kind == "added":
+        return (tool[name] - plain[name]) / plain["two_tsc"]
+    return tool[name] / plain[name]
+
+
+def calls_table(bench, mpi, rounds):
+    seen = bench.calls(mpi, rounds)
+    names = [n for n in seen if n != "plain"]
+    print(f"\n{mpi}, 2 ranks, median of {rounds} rounds (each the median of 15 batches)\n")
+    print(f"{'':<42}{'plain':>11}" + "".join(f"{n:>10}" for n in names) + f"{'limit':>8}")
+    bad = []
+    for name, (what, kind, limit) in LIMITS.items():
+        plain = statistics.median(p[name] for p, _ in seen["plain"])
+        row = f"{what:<42}{plain:>8.1f} ns"
+        for tool in names:
+            if not seen[tool]:
+                row += f"{'-':>10}"
+                continue
+            figure = statistics.median(value(kind, name, p, t) for p, t in seen[tool])
+            row += f"{figure:>10.2f}"
+            if tool == "loupe" and figure > limit:
+                bad.append(f"{mpi}: {what}: {figure:.2f}, limit {limit}")
+        print(row + f"{limit:>8.2f}")
+    two = statistics.median(p["two_tsc"] for p, _ in seen["plain"])
+    print(f"{'two TSC reads':<42}{two:>8.1f} ns")
+    return bad
+
+
+def memory(bench, mpi, most):
+    """Segment bytes after 10^6 and after `most` messages of the same program."""
+    sizes = []
+    for n in (10**6, most):
+        out = os.path.join(bench.work, f"volume-{n}.loupe")
+        bench.run([bench.loupe, "run", "-q", "-f", "-o", out, "--", f"mpirun.{mpi}", "-n", "1",
+                   bench.program("volume", mpi), str(n)])
+        report = json.loads(bench.run([bench.loupe, "report", out, "--json"]).stdout)
+        sizes.append((n, report["ranks"][0]["segment_bytes"], os.path.getsize(out)))
+    print(f"\n{mpi}: segment and run file after")
+    for n, segment, file in sizes:
+        print(f"  {n:>11,} messages: {segment:>9,} bytes, {file:>9,} bytes")
+    return [] if sizes[0][1] == sizes[1][1] else [f"{mpi}: segments grow with the run"]
+
+
+def top_time(bench, rounds):
+    """`loupe top --once --json` on 64 ranks with 200 statements each."""
+    maker = os.path.join(bench.build, "tests/bench/segments")
+    if not os.path.exists(maker):
+        return []
+    shm = tempfile.mkdtemp(dir="/dev/shm")
+    env = dict(bench.env, LOUPE_SHM_DIR=shm, LOUPE_NO_COLLECT="1")
+    process = subprocess.Popen([maker, "64", "200"], env=env, stdout=subprocess.PIPE, text=True)
+    job = process.stdout.readline().strip()
+    times = []
+    try:
+        for _ in range(rounds):
+            begin = time.perf_counter()
+            result = subprocess.run([bench.loupe, "top", job, "--once", "--json"], env=env,
+                                    capture_output=True, text=True, check=True)
+            times.append(time.perf_counter() - begin)
+        ranks = len(json.loads(result.stdout)["ranks"])
+    finally:
+        process.kill()
+        process.wait()
+        shutil.rmtree(shm, ignore_errors=True)
+    median = statistics.median(times) * 1e3
+    print(f"\ntop --once --json, {ranks} ranks x 200 statements: {median:.1f} ms, limit 50 ms")
+    return [] if median <= 50 else [f"top takes {median:.1f} ms"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("build")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--quick", action="store_true", help="10^7 messages instead of 10^8")
+    options = parser.parse_args()
+    bad = []
+    with tempfile.TemporaryDirectory() as work:
+        bench = Bench(options.build, work)
+        for mpi in ("openmpi", "mpich"):
+            if os.path.exists(bench.program("calls", mpi)):
+                bad += calls_table(bench, mpi, options.rounds)
+                bad += memory(bench, mpi, 10**7 if options.quick else 10**8)
+        bad += top_time(bench, 11)
+    print("\n" + ("all within their limits" if not bad else "past the limit:\n  " + "\n  ".join(bad)))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,70 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The checks of `make test` can fail, and count right: checks.sh SOURCE
+set -u
+tools=$1/tools
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+count=0
+failed=0
+
+ok() { # ok STATUS WHAT
+    count=$((count + 1))
+    if [ "$1" -eq 0 ]; then
+        echo "ok $count - $2"
+    else
+        failed=1
+        echo "not ok $count - $2"
+    fi
+}
+
+# refused MODULE LINE WHAT: a source with this one line is an edge that may not be
+refused() {
+    rm -rf "$scratch/src"
+    mkdir -p "$scratch/src/$1" "$scratch/tools"
+    cp "$tools/layers.txt" "$scratch/tools"
+    echo "$2" >"$scratch/src/$1/file.c"
+    ! "$tools/check-layers.py" --root "$scratch" >/dev/null
+    ok $? "$3"
+}
+refused record '#include "metric/run.h"' "layers: record may not use metric"
+refused runtime '#include "graph/graph.h"' "layers: runtime may not use graph"
+refused view '#include <mpi.h>' "layers: only mpi and tree include mpi.h"
+refused runtime '#include <sqlite3.h>' "layers: runtime may not use SQLite"
+refused base '#include <curl/curl.h>' "layers: a library that is not listed is for nobody"
+refused base '#include "alloc.h"' "layers: an include names its module"
+refused novel '#include <stdio.h>' "layers: a module must be listed"
+
+echo '#include "record/layout.h"' >"$scratch/src/novel/file.c"
+mv "$scratch/src/novel" "$scratch/src/runtime"
+"$tools/check-layers.py" --root "$scratch" >/dev/null
+ok $? "layers: runtime may use record"
+
+echo 'int pthread_kill(unsigned long, int); int f(void) { return pthread_kill(0, 0); }' |
+    cc -shared -fPIC -x c - -o "$scratch/new.so"
+if readelf -V "$scratch/new.so" | grep -q 'GLIBC_2\.3'; then
+    ! "$tools/check-target-libs.py" "$scratch/new.so" >/dev/null
+    ok $? "target libraries: a symbol newer than glibc 2.17 is refused"
+fi
+echo 'double sin(double); double f(double x) { return sin(x); }' |
+    cc -shared -fPIC -Wl,--no-as-needed -x c - -o "$scratch/needs.so" -lm
+! "$tools/check-target-libs.py" "$scratch/needs.so" >/dev/null
+ok $? "target libraries: libm is refused"
+echo 'int f(void) { return 1; }' | cc -shared -fPIC -x c - -o "$scratch/plain.so"
+"$tools/check-target-libs.py" "$scratch/plain.so" >/dev/null
+ok $? "target libraries: libc alone is fine"
+
+cat >"$scratch/log" <<'LOG'
+{"name": "tap", "result": "OK", "stdout": "ok 1 - a\nok 2 - b # SKIP no MPI\n1..2\n"}
+{"name": "broken", "result": "FAIL", "stdout": "ok 1 - a\nnot ok 2 - b\n1..2\n"}
+{"name": "crashed", "result": "ERROR", "stdout": "ok 1 - a\n", "returncode": -11}
+{"name": "plain", "result": "OK", "stdout": ""}
+{"name": "late", "result": "TIMEOUT", "stdout": null}
+{"name": "absent", "result": "SKIP", "stdout": ""}
+LOG
+"$tools/count-tests.py" "$scratch/log" >"$scratch/counted"
+[ "$(head -n 1 "$scratch/counted")" = "4 3 2" ]
+ok $? "count: lines of TAP, crashes, timeouts, skips"
+
+echo "1..$count"
+exit $failed
