@@ -45,7 +45,7 @@ files() { is "$(find . -name '*.loupe' | wc -l)" "$1"; }
 # until_true COMMAND...: waits up to 10 seconds for it
 until_true() {
     for _ in $(seq 500); do
-        "$@" && return 0
+        "$@" >/dev/null && return 0
         sleep 0.02
     done
     return 1
