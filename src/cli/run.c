@@ -11,10 +11,12 @@
 #include "cli/supervise.h"
 #include "cli/target.h"
 #include "cli/unmonitored.h"
+#include "record/place.h"
 #include "tree/node.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,10 +55,13 @@ static int create_job(struct start *s)
     int err = job_create(&s->job, NULL, s->argv, settings.output);
     if (err == 0)
         err = job_set_keeper(s->job, getpid());
-    if (err)
-        log_error("the statistics have no place in shared memory (%s); see loupe doctor, or set "
+    if (err) {
+        char root[PATH_MAX] = "shared memory";
+        place_shm_root(root, sizeof root);
+        log_error("the statistics have no place in %s (%s%s); see loupe doctor, or set "
                   "LOUPE_SHM_DIR to a directory of yours",
-                  strerror(-err));
+                  root, strerror(-err), err == -EPERM ? ": not ours, or open to others" : "");
+    }
     return err;
 }
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # For the tests of the commands: a directory of their own, and TAP.
 # Arguments of every test: loupe, helper, static helper.
-loupe=$1 helper=$2 static_helper=$3
+loupe=$(realpath "$1") helper=$(realpath "$2") static_helper=$(realpath "$3")
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 export LOUPE_SHM_DIR="$scratch/shm" TMPDIR="$scratch/tmp"
