@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034 # the variables are the tests'
 # For the tests of the commands: a directory of their own, and TAP.
 # Arguments of every test: loupe, helper, static helper.
 loupe=$(realpath "$1") helper=$(realpath "$2") static_helper=$(realpath "$3")

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Jobs that live, outlive their launcher, or lose their keeper; ps, collect and doctor.
+# shellcheck disable=SC1091,SC2154,SC2317 # lib.sh sets the variables and calls the functions
 . "$(dirname "$0")/lib.sh"
 
 listed() { "$loupe" ps --json 2>/dev/null | grep -q "$1"; }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Launchers: a stand-in that takes -n and --version as mpirun does and starts the program so often.
+# shellcheck disable=SC1091,SC2154,SC2317 # lib.sh sets the variables and calls the functions
 . "$(dirname "$0")/lib.sh"
 
 cat >mpirun <<'END'
