@@ -75,8 +75,8 @@ static int unknown(const struct option_entry *table, const char *dashes, const c
     }
     joint = "; possible: ";
     for (const struct option_entry *o = table; o && o->name; o++) {
-        strbuf_printf(error, "%s%s%s%s%s", joint, *dashes ? "--" : "", o->name,
-                      o->value ? "=" : "", o->value ? o->value : "");
+        strbuf_printf(error, "%s%s%s%s%s", joint, *dashes ? "--" : "", o->name, o->value ? "=" : "",
+                      o->value ? o->value : "");
         joint = ", ";
     }
     return -EINVAL;

@@ -50,8 +50,10 @@ static bool job_of_launcher(char id[17])
     char text[64];
     snprintf(text, sizeof text, "%d %llu", (int)pid, stat.started);
     hash_add(&hash, text);
-    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++)
-        hash_add(&hash, getenv(variables[i]) ? getenv(variables[i]) : "");
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        const char *value = getenv(variables[i]);
+        hash_add(&hash, value ? value : "");
+    }
     snprintf(id, 17, "%016" PRIx64, hash);
     return true;
 }

@@ -11,9 +11,12 @@
 #include "cli/supervise.h"
 #include "cli/target.h"
 #include "cli/unmonitored.h"
+#include "record/place.h"
+#include "tree/node.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,10 +55,13 @@ static int create_job(struct start *s)
     int err = job_create(&s->job, NULL, s->argv, settings.output);
     if (err == 0)
         err = job_set_keeper(s->job, getpid());
-    if (err)
-        log_error("the statistics have no place in shared memory (%s); see loupe doctor, or set "
+    if (err) {
+        char root[PATH_MAX] = "shared memory";
+        place_shm_root(root, sizeof root);
+        log_error("the statistics have no place in %s (%s%s); see loupe doctor, or set "
                   "LOUPE_SHM_DIR to a directory of yours",
-                  strerror(-err));
+                  root, strerror(-err), err == -EPERM ? ": not ours, or open to others" : "");
+    }
     return err;
 }
 
@@ -151,18 +157,29 @@ static int start(struct start *s, struct supervisor *supervisor)
     return err;
 }
 
+/* Those of the job that are alive; also before they have become part of it, if the launcher has
+ * left them to us that early. */
+static int still_alive(const struct start *s)
+{
+    int total = 0, alive = procs_alive(s->job);
+    if (alive || s->kind == LAUNCHER_NONE)
+        return alive;
+    procs_registered(s->job, &total);
+    return total == 0 && supervisor_has_children();
+}
+
 /* Processes may outlive the launcher: a moment as a rule, for good if they are daemons. */
-static int wait_for_all(const struct job *job, struct supervisor *supervisor)
+static int wait_for_all(const struct start *s, struct supervisor *supervisor)
 {
     enum { STEP_MS = 20 };
-    int alive = procs_alive(job);
+    int alive = still_alive(s);
     for (double waited = 0; alive > 0 && waited < settings.grace; waited += STEP_MS / 1000.0) {
         if (supervisor_pause(supervisor, STEP_MS))
             break;
-        alive = procs_alive(job);
+        alive = still_alive(s);
     }
     supervisor_pause(supervisor, 0);
-    return alive;
+    return procs_alive(s->job);
 }
 
 /* What only the parent of a process knows: which signal ended it. */
@@ -175,6 +192,7 @@ static void fill_signals(struct run *run, const struct supervisor *supervisor)
             rank->signal = supervisor_signal(supervisor, rank->pid);
         unknown += rank->state == RUN_KILLED && !rank->signal;
     }
+    node_warn_endings(run);
     /* Launchers pass a rank's signal on as shells do; which rank it was they do not say. */
     int code = WIFEXITED(supervisor->status) ? WEXITSTATUS(supervisor->status) : 0;
     if (unknown && code > 128 && code < 128 + SIGRTMIN)
@@ -244,7 +262,7 @@ static int run(int argc, char **argv)
         return EXIT_LOUPE;
     }
     supervisor_wait(&supervisor);
-    collect(&s, &supervisor, wait_for_all(s.job, &supervisor));
+    collect(&s, &supervisor, wait_for_all(&s, &supervisor));
     start_free(&s);
     supervisor_free(&supervisor);
     supervisor_end_alike(&supervisor);

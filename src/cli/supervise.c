@@ -106,6 +106,12 @@ bool supervisor_pause(struct supervisor *s, int milliseconds)
     return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT;
 }
 
+bool supervisor_has_children(void)
+{
+    siginfo_t info = {0};
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
 int supervisor_signal(const struct supervisor *s, pid_t pid)
 {
     for (size_t i = s->count; i-- > 0;)

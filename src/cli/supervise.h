@@ -32,6 +32,8 @@ void supervisor_child(const struct supervisor *s);
 void supervisor_wait(struct supervisor *s);
 /* Waits `milliseconds` at most; true if the user asks us to stop waiting (^C, SIGTERM). */
 bool supervisor_pause(struct supervisor *s, int milliseconds);
+/* Whether any process, child or orphan, has us as its parent and lives. */
+bool supervisor_has_children(void);
 /* The signal that ended a process, 0 if none is known. */
 int supervisor_signal(const struct supervisor *s, pid_t pid);
 /* Ends this process the way the child has ended. */

@@ -7,15 +7,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t got, times;
+static volatile sig_atomic_t got;
 
 static void take(int signal)
 {
     got = signal;
-    times++;
 }
 
-/* Says when it is ready, then which signal it has got and how often. */
+/* Says when it is ready, then which signal it has got. */
 static int wait_for_signal(int signal_)
 {
     sigset_t none, set;
@@ -30,17 +29,6 @@ static int wait_for_signal(int signal_)
         sigsuspend(&none);
     printf("got %d\n", (int)got);
     return 42;
-}
-
-/* Leaves a process behind that lives until the file is gone. */
-static int leave_behind(const char *file)
-{
-    if (fork() != 0)
-        return 0;
-    setsid();
-    while (access(file, F_OK) == 0)
-        usleep(10000);
-    _exit(0);
 }
 
 static void show_signals(void)
@@ -69,8 +57,6 @@ int main(int argc, char **argv)
         return wait_for_signal(atoi(value));
     if (strcmp(what, "env") == 0)
         puts(getenv(value) ? getenv(value) : "(unset)");
-    if (strcmp(what, "leave") == 0)
-        return leave_behind(value);
     if (strcmp(what, "signals") == 0)
         show_signals();
     if (strcmp(what, "name") == 0)

@@ -78,7 +78,7 @@ static void check(const struct row *row)
     for (char **w = result; w && *w; w++)
         strbuf_printf(&line, "%s%s", w == result ? "" : " ", *w);
     if (row->out)
-        ok(err == 0 && strcmp(line.text, row->out) == 0, "%s -> %s", row->in,
+        ok(err == 0 && line.text && strcmp(line.text, row->out) == 0, "%s -> %s", row->in,
            line.text ? line.text : error.text);
     else if (row->error)
         ok(err == -EINVAL && error.text && strstr(error.text, row->error), "%s refused: %s",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=sh disable=SC2034 # the variables are the tests'
 # For the tests of the commands: a directory of their own, and TAP.
 # Arguments of every test: loupe, helper, static helper.
-loupe=$1 helper=$2 static_helper=$3
+loupe=$(realpath "$1") helper=$(realpath "$2") static_helper=$(realpath "$3")
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 export LOUPE_SHM_DIR="$scratch/shm" TMPDIR="$scratch/tmp"
@@ -45,7 +46,7 @@ files() { is "$(find . -name '*.loupe' | wc -l)" "$1"; }
 # until_true COMMAND...: waits up to 10 seconds for it
 until_true() {
     for _ in $(seq 500); do
-        "$@" && return 0
+        "$@" >/dev/null && return 0
         sleep 0.02
     done
     return 1

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Loupe's own errors: status 125, one line on standard error, nothing on standard output.
+# shellcheck disable=SC1091,SC2154,SC2317 # lib.sh sets the variables and calls the functions
 . "$(dirname "$0")/lib.sh"
 
 # refuses "what" "part of the message" COMMAND...

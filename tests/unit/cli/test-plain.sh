@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # loupe run on plain programs: it looks as if the program had been started without loupe.
+# shellcheck disable=SC1091,SC2154,SC2317 # lib.sh sets the variables and calls the functions
 . "$(dirname "$0")/lib.sh"
 
 all_codes() {
@@ -27,9 +28,10 @@ check "and the name of the run file" has "$err" "g.loupe"
 check "the run file is there" test -s g.loupe
 
 rm -f ./*.loupe
-run "$loupe" run sh -c 'exit 4'
+run "$loupe" run "$helper" exit 4
 check "without --, the program's options are its own" is "$status" 4
-check "the file's name has program and ranks" test -n "$(find . -name 'loupe-sh-1-*.loupe')"
+check "the file's name has program and ranks" \
+    test -n "$(find . -name "loupe-$(basename "$helper")-1-*.loupe")"
 
 run sh -c 'echo word | "$@"' sh "$loupe" run -q -- cat
 check "standard input is the program's" is "$out" "word"

@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Jobs that live, outlive their launcher, or lose their keeper; ps, collect and doctor.
+# shellcheck disable=SC1091,SC2154,SC2317 # lib.sh sets the variables and calls the functions
+. "$(dirname "$0")/lib.sh"
+
+listed() { "$loupe" ps --json 2>/dev/null | grep -q "$1"; }
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
+run "$loupe" ps
+check "ps with nothing to list" has "$err" "nothing is being monitored"
+run "$loupe" collect
+check "collect with nothing to do" is "$status" 0
+
+touch going
+"$loupe" run -q -- "$helper" until going &
+keeper=$!
+check "ps lists a job that runs" until_true listed '"state": *"running"'
+run "$loupe" ps
+check "with its command" has "$out" "until going"
+rm going
+wait $keeper
+check "the run ends as its program does" is $? 0
+check "and leaves nothing" clean
+
+rm -f ./*.loupe
+touch going
+cat >mpirun <<'END'
+#!/bin/sh
+case $1 in --version) echo "mpirun (Open MPI) 4.1.4"; exit 0 ;; esac
+"$@" >/dev/null 2>&1 &
+END
+chmod +x mpirun
+run "$loupe" run -q --grace 0.5 -- ./mpirun "$helper" until going
+check "a process that stays behind is said" has "$err" "still run"
+check "with how to save it later" has "$err" "loupe collect"
+rm going
+
+rm -rf "$scratch"/shm/* "$scratch"/tmp/* ./*.loupe
+touch going
+"$loupe" run -q -- "$helper" until going &
+keeper=$!
+until_true listed '"state": *"running"'
+kill -9 $keeper
+wait $keeper 2>/dev/null
+check "after kill -9 of loupe run the program goes on" listed '"state": *"unkept"'
+rm going
+ended() { listed '"alive": *0' || clean; }
+export LOUPE_NO_COLLECT=1
+check "until it ends" until_true ended
+check "its job is left behind" listed '"state": *"left behind"'
+unset LOUPE_NO_COLLECT
+run "$loupe" collect
+check "loupe collect clears it away" clean
+
+mkdir closed
+echo old >closed/file
+run "$loupe" run -o closed/nodir/f.loupe -- "$helper" exit 3
+check "an output that cannot be written does not stop the program" is "$status" 3
+check "it is said before" has "$err" "cannot be written to"
+check "the run is saved elsewhere" test -n "$(find "$TMPDIR" -name '*.loupe')"
+
+run "$loupe" doctor --json
+check "doctor looks at shared memory" has "$out" '"shared memory"'
+check "and at the clock" has "$out" '"clock"'
+run env LOUPE_SHM_DIR=/nonexistent "$loupe" doctor
+check "a problem makes it exit with 1" is "$status" 1
+check "and says what to do" has "$out" "LOUPE_SHM_DIR"
+done_testing
