@@ -68,7 +68,7 @@ def own_errors():
             ["LOUPE", "nonsense"], "unknown option in LOUPE")
     refused(lt.execute([lt.LOUPE, "run", "--nonsense", "--", PLAIN]), ["nonsense"],
             "unknown option")
-    refused(lt.execute([lt.LOUPE, "run"]), ["command"], "no command")
+    refused(lt.execute([lt.LOUPE, "run"]), ["program", "usage"], "no command")
 
 
 def never_overwritten():

@@ -31,6 +31,8 @@ def ring():
     for node in run.named("MPI_Send"):
         for peer in node["peers"]:
             pairs[peer["from"], peer["rank"]] = peer["count"]
+    lt.equal(run.total("MPI_Allreduce"), RANKS, "MPI_Allreduce is counted")
+    lt.ok(run.total("MPI_Gatherv") >= RANKS, "an object is gathered", run.nodes())
     lt.equal(pairs, {(r, (r + 1) % RANKS): ROUNDS for r in range(RANKS)}, "peers of MPI_Send")
 
 

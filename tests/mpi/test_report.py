@@ -4,23 +4,28 @@
 
 LOUPE_TEST_UPDATE=1 writes the golden text anew instead of comparing."""
 import difflib
+import fcntl
 import os
+import pty
 import re
+import struct
+import termios
 
 import loupetest as lt
 
 GOLDEN = os.path.join(os.path.dirname(lt.HERE), "golden", "mpi-report.txt")
 LEVELS = ("program", "procedure", "communication", "rank", "peer")
-TIME = r"(\d+(\.\d+)?|0)"
+NUMBER = r"\d+(\.\d+)?"
 MASKS = (
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "DATE"),
     (r"(Open MPI|MPICH) [\d.]+\w*", "MPI"),
     (r"mpirun.*report\.\w+", "mpirun report"),
     (r"report\.(openmpi|mpich)", "report"),
+    (r"\S*/report\.c", "report.c"),
     (r" on [\w.-]+,", " on HOST,"),
-    (rf"{TIME}/{TIME}/{TIME} (ns|us|ms|s)\b", "TIMES"),
-    (rf"\b{TIME} ?(ns|us|ms|s)\b", "TIME"),
-    (rf"-?{TIME}%", "PERCENT"),
+    (rf"{NUMBER}/{NUMBER}/{NUMBER} (ns|us|ms|s)\b", "TIMES"),
+    (rf"\b{NUMBER} (ns|us|ms|s)\b", "TIME"),
+    (rf"-?{NUMBER}%", "PERCENT"),
     (r"\b[01](->|<-)[01]\b", r"PEER"),
     (r" \(real TIME, less TIME of monitoring\)", ""),
     (r"finished +\d+ +\S+$", "finished PID HOST"),
@@ -28,28 +33,48 @@ MASKS = (
 )
 
 
+def on_terminal(command, columns=200):
+    """What the command prints on a terminal that is wide enough to cut nothing."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    process = lt.start(command, {"NO_COLOR": "1", "TERM": "xterm"}, stdout=slave)
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            piece = os.read(master, 65536)
+        except OSError:  # the other side has closed it
+            break
+        if not piece:
+            break
+        text += piece
+    os.close(master)
+    result = lt.finish(process)
+    result.out = text.decode().replace("\r\n", "\n")
+    return result
+
+
 def masked(text):
-    lines = []
-    for line in text.splitlines():
-        for pattern, word in MASKS:
-            line = re.sub(pattern, word, line)
-        lines.append(line.strip())
-    # Rows are sorted by time, which is chance here: sort each table's rows by what they name.
-    parts = "\n".join(lines).split("\n\n")
-    ordered = []
-    for part in parts:
-        rows = part.split("\n")
-        moving = sorted((r for r in rows if "MPI_" in r), key=lambda r: (r[r.index("MPI_"):], r))
-        ordered.append("\n".join(moving.pop(0) if "MPI_" in r else r for r in rows))
-    return "\n\n".join(ordered)
+    """Rows are sorted by time, which is chance here: they are put in the order of the alphabet."""
+    parts = []
+    for part in text.split("\n\n"):
+        rows = []
+        for row in part.split("\n"):
+            for pattern, word in MASKS:
+                row = re.sub(pattern, word, row)
+            rows.append(row.strip())
+        moving = sorted(row for row in rows if row.startswith(("PERCENT", "- TIME")))
+        parts.append("\n".join(moving.pop(0) if row.startswith(("PERCENT", "- TIME")) else row
+                               for row in rows))
+    return "\n\n".join(parts)
 
 
 def report():
     run = lt.monitor("report", 2)
     lt.equal(run.code, 0, "the program runs")
-    texts = ["== report", masked(lt.execute([lt.LOUPE, "report", run.file]).out)]
+    texts = ["== report", masked(on_terminal([lt.LOUPE, "report", run.file]).out)]
     for level in LEVELS:
-        result = lt.execute([lt.LOUPE, "report", run.file, "--by", level])
+        result = on_terminal([lt.LOUPE, "report", run.file, "--by", level])
         lt.ok(result.code == 0 and not result.err, f"loupe report --by {level}", result)
         texts += [f"== report --by {level}", masked(result.out)]
     got = "\n".join(texts) + "\n"
@@ -61,11 +86,27 @@ def report():
     difference = "\n".join(difflib.unified_diff(want.splitlines(), got.splitlines(), "want", "got",
                                                 lineterm=""))
     lt.ok(got == want, "the report reads as it should", difference)
-    shown = masked(run.result.err)
-    lt.ok(texts[1].split("\n\n")[-1] in shown, "loupe run shows it at the end", shown)
-    lt.ok(max(map(len, run.result.err.splitlines())) <= 100, "no line is wider than 100 columns",
-          run.result.err)
-    lt.ok(len(run.result.err.splitlines()) <= 30, "it fits one screen", run.result.err)
 
 
-lt.main(report)
+def at_the_end():
+    """Standard error of `loupe run` is no terminal here: 100 columns."""
+    shown = lt.monitor("report", 2).result.err
+    for words in ("efficiency", "MPI_Allreduce report.c", "MPI_Send report.c", "run file: "):
+        lt.ok(words in shown, f"the report at the end has: {words}", shown)
+    lines = shown.splitlines()
+    lt.ok(max(map(len, lines)) <= 100, "no line is wider than 100 columns", shown)
+    lt.ok(len(lines) <= 24, "it fits one screen", shown)
+
+
+def at_a_statement():
+    run = lt.monitor("report", 2)
+    line = next(n["line"] for n in run.named("MPI_Allreduce"))
+    result = lt.execute([lt.LOUPE, "report", run.file, "--at", f"report.c:{line}"])
+    lt.ok(result.code == 0 and "MPI_Allreduce" in result.out and "40" in result.out.split(),
+          "--at FILE:LINE tells of a statement", result)
+    result = lt.execute([lt.LOUPE, "report", run.file, "--at", "report.c:9999"])
+    lt.ok(result.code > 0 and "9999" in result.err + result.out,
+          "--at a line without a statement says so", result)
+
+
+lt.main(report, at_the_end, at_a_statement)

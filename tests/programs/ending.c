@@ -26,6 +26,12 @@ int main(int argc, char **argv)
                              MPI_STATUS_IGNORE);
     /* @barrier */
     MPI_Barrier(MPI_COMM_WORLD);
+    /* Nobody may still be inside the barrier when the last rank brings all of them down. */
+    if (last)
+        for (int i = 1; i < size; i++)
+            MPI_Recv(&token, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else
+        MPI_Send(&token, 1, MPI_INT, size - 1, 1, MPI_COMM_WORLD);
     if (last && strcmp(way, "exit") == 0)
         exit(3);
     if (last && strcmp(way, "_exit") == 0)

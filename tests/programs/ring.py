@@ -20,6 +20,7 @@ for i in range(rounds):
             token[k] += rank * (k + 1)
         comm.Send([token, MPI.INT], dest=right, tag=i)
 parts = comm.gather({"rank": rank, "sum": sum(token)}, root=0)
-total = comm.allreduce(sum(token))
+total = array("i", [0])
+comm.Allreduce([array("i", [sum(token)]), MPI.INT], [total, MPI.INT])
 if rank == 0:
-    print("checksum", total, [p["sum"] for p in parts], flush=True)
+    print("checksum", total[0], [p["sum"] for p in parts], flush=True)
