@@ -55,6 +55,8 @@ static int create_job(struct start *s)
     int err = job_create(&s->job, NULL, s->argv, settings.output);
     if (err == 0)
         err = job_set_keeper(s->job, getpid());
+    if (!err && !s->job->spill_dir)
+        log_warn("shared memory has no room; the statistics go to %s", s->job->dir);
     if (err) {
         char root[PATH_MAX] = "shared memory";
         place_shm_root(root, sizeof root);

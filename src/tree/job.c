@@ -35,12 +35,18 @@ static bool id_valid(const char *id)
     return true;
 }
 
-static int shm_path(const char *name, char **path)
+/* Where jobs are: in shared memory, or under $TMPDIR where that has no room for even one more. */
+enum { ROOTS = 2 };
+static int (*const roots[ROOTS])(char *path, size_t room) = {place_shm_root, place_spill_root};
+
+static int job_path(int which, const char *name, char **path)
 {
     char root[PATH_MAX];
-    int err = place_shm_root(root, sizeof root);
-    if (!err)
+    int err = roots[which](root, sizeof root);
+    if (!err) {
+        free(*path);
         *path = xasprintf("%s/%s", root, name);
+    }
     return err;
 }
 
@@ -113,14 +119,14 @@ static struct job *new_job(const char *id, char *const command[], const char *ou
 }
 
 /* The directory is filled under a hidden name and then put in place: others see all or nothing. */
-static int place_job(struct job *job, const char *random)
+static int place_job(struct job *job, const char *random, int which)
 {
     char root[PATH_MAX], *draft = NULL;
-    int err = place_shm_root(root, sizeof root);
+    int err = roots[which](root, sizeof root);
     if (!err)
         err = place_make_dir(root);
     if (!err)
-        err = shm_path(job->id, &job->dir);
+        err = job_path(which, job->id, &job->dir);
     if (err)
         return err;
     if (!access(job->dir, F_OK))
@@ -128,7 +134,8 @@ static int place_job(struct job *job, const char *random)
     draft = xasprintf("%s/" DRAFT "%s", root, random);
     err = place_make_dir(draft);
     if (!err) {
-        make_spill(job);
+        if (which == 0)
+            make_spill(job);
         err = write_file(job, draft);
     }
     if (!err && rename(draft, job->dir))
@@ -140,8 +147,11 @@ static int place_job(struct job *job, const char *random)
             close(fd);
         }
         rmdir(draft);
-        if (job->spill_dir && err != -EEXIST)
+        if (job->spill_dir && err != -EEXIST) {
             rmdir(job->spill_dir);
+            free(job->spill_dir);
+            job->spill_dir = NULL;
+        }
     }
     free(draft);
     return err;
@@ -157,7 +167,10 @@ int job_create(struct job **job, const char *id, char *const command[], const ch
     if (err)
         return err;
     struct job *j = new_job(id ? id : random, command, output);
-    err = place_job(j, random);
+    err = place_job(j, random, 0);
+    /* Not when it is unsafe (-EPERM): that must be seen. */
+    if (err == -ENOSPC || err == -EDQUOT || err == -EACCES || err == -ENOENT || err == -EROFS)
+        err = place_job(j, random, 1);
     if (err)
         job_free(j);
     else
@@ -179,13 +192,16 @@ int job_open(const char *id, struct job **job)
     struct job *j = xcalloc(1, sizeof *j);
     j->claim = -1;
     j->id = xstrdup(id);
-    int err = shm_path(id, &j->dir);
-    int fd = err ? err : place_open_dir(j->dir);
-    if (fd >= 0) {
-        err = jobfile_read(j, fd);
-        close(fd);
-    } else {
-        err = fd;
+    int err = -ENOENT;
+    for (int which = 0; which < ROOTS && err == -ENOENT; which++) {
+        err = job_path(which, id, &j->dir);
+        int fd = err ? err : place_open_dir(j->dir);
+        if (fd >= 0) {
+            err = jobfile_read(j, fd); /* a mere spill directory has none: -ENOENT */
+            close(fd);
+        } else {
+            err = fd;
+        }
     }
     if (err)
         job_free(j);
@@ -234,13 +250,23 @@ static int newest_first(const void *pa, const void *pb)
     return strcmp(a->id, b->id);
 }
 
-int jobs_list(struct job ***jobs)
+struct job_vec {
+    struct job **list;
+    size_t count, room;
+};
+
+static bool listed(const struct job_vec *v, const char *id)
+{
+    for (size_t i = 0; i < v->count; i++)
+        if (!strcmp(v->list[i]->id, id))
+            return true;
+    return false;
+}
+
+static int list_root(int which, struct job_vec *v)
 {
     char root[PATH_MAX];
-    struct job **list = NULL;
-    size_t count = 0, room = 0;
-    *jobs = NULL;
-    int err = place_shm_root(root, sizeof root);
+    int err = roots[which](root, sizeof root);
     int fd = err ? err : place_open_dir(root);
     if (fd < 0 && fd != -ENOENT)
         return fd;
@@ -251,18 +277,35 @@ int jobs_list(struct job ***jobs)
     }
     for (struct dirent *e; dir && (e = readdir(dir));) {
         struct job *job;
+        if (listed(v, e->d_name)) /* its spill directory */
+            continue;
         if (!job_open(e->d_name, &job)) /* refuses whatever else lies there */
-            *VEC_PUSH(list, count, room) = job;
+            *VEC_PUSH(v->list, v->count, v->room) = job;
         else
             remove_old_draft(fd, root, e->d_name);
     }
     if (dir)
         closedir(dir);
-    if (count)
-        qsort(list, count, sizeof(struct job *), newest_first);
-    (void)VEC_PUSH(list, count, room); /* the NULL at the end */
-    *jobs = list;
     return 0;
+}
+
+int jobs_list(struct job ***jobs)
+{
+    struct job_vec v = {0};
+    int err = 0;
+    for (int which = 0; which < ROOTS && !err; which++)
+        err = list_root(which, &v);
+    if (v.count)
+        qsort(v.list, v.count, sizeof(struct job *), newest_first);
+    (void)VEC_PUSH(v.list, v.count, v.room); /* the NULL at the end */
+    *jobs = v.list;
+    if (err && v.count > 1)
+        err = 0; /* what could be seen is something */
+    if (err) {
+        jobs_free(v.list);
+        *jobs = NULL;
+    }
+    return err;
 }
 
 void jobs_free(struct job **jobs)
