@@ -243,9 +243,8 @@ struct run_efficiency run_efficiency(const struct run *run)
     if (!run->rank_count || time <= 0 || most <= 0)
         return (struct run_efficiency){NAN, NAN, NAN};
     double average = sum / (double)run->rank_count;
-    return (struct run_efficiency){.parallel = average / time,
-                                   .load_balance = average / most,
-                                   .communication = most / time};
+    return (struct run_efficiency){
+        .parallel = average / time, .load_balance = average / most, .communication = most / time};
 }
 
 size_t run_hosts(const struct run *run)
@@ -254,8 +253,8 @@ size_t run_hosts(const struct run *run)
     for (size_t i = 0; i < run->rank_count; i++) {
         const char *host = run->ranks[i].host;
         size_t before = 0;
-        while (before < i && strcmp(run->ranks[before].host ? run->ranks[before].host : "",
-                                    host ? host : ""))
+        while (before < i &&
+               strcmp(run->ranks[before].host ? run->ranks[before].host : "", host ? host : ""))
             before++;
         hosts += before == i;
     }

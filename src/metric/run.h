@@ -31,7 +31,7 @@ struct run_rank {
     double overhead_s; /* delay at the end; time_s = real_s - overhead_s */
     double probe_s;    /* what its own probes cost */
     double init_real_s, finalize_real_s;
-    double mpi_s;      /* inside MPI between init and finalize */
+    double mpi_s; /* inside MPI between init and finalize */
     uint64_t events;
     uint64_t threads;
     uint64_t segment_bytes;
@@ -55,8 +55,8 @@ enum { RUN_PEER_OTHERS = -1, RUN_PEER_FOREIGN = -2 };
 
 struct run_peer {
     uint32_t node;
-    uint32_t rank; /* index into ranks[] of the process that executed the statement */
-    int32_t peer;  /* world rank of the other one, or RUN_PEER_* */
+    uint32_t rank;     /* index into ranks[] of the process that executed the statement */
+    int32_t peer;      /* world rank of the other one, or RUN_PEER_* */
     uint32_t received; /* 0: sent to the peer, 1: received from it */
 #define X(name, unit, merge) RUN_TYPE_##unit name;
     RECORD_PEER_FIELDS(X)
@@ -64,10 +64,10 @@ struct run_peer {
 };
 
 struct run {
-    char **command; /* NULL-terminated; what the user typed after "--" */
-    char *program;  /* its name, without directories */
-    char *mpi;      /* "Open MPI 4.1.4"; NULL: no MPI */
-    char *job;      /* identity of the job */
+    char **command;     /* NULL-terminated; what the user typed after "--" */
+    char *program;      /* its name, without directories */
+    char *mpi;          /* "Open MPI 4.1.4"; NULL: no MPI */
+    char *job;          /* identity of the job */
     int64_t started_ns; /* since the epoch */
     bool complete;      /* every rank reached MPI_Finalize (or ended normally without MPI) */
     bool live;          /* read from running processes */
@@ -86,8 +86,10 @@ struct run {
 struct run *run_new(void);
 void run_free(struct run *run); /* accepts NULL */
 struct run_rank *run_add_rank(struct run *run);
-struct run_value *run_add_value(struct run *run, uint32_t node, uint32_t rank); /* min starts at infinity */
-struct run_peer *run_add_peer(struct run *run, uint32_t node, uint32_t rank, int32_t peer, uint32_t received);
+struct run_value *run_add_value(struct run *run, uint32_t node,
+                                uint32_t rank); /* min starts at infinity */
+struct run_peer *run_add_peer(struct run *run, uint32_t node, uint32_t rank, int32_t peer,
+                              uint32_t received);
 void run_warn(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void run_value_merge(struct run_value *into, const struct run_value *from); /* by the field list */

@@ -163,8 +163,8 @@ void life_session_begun(int result, const MPI_Session *session)
         __atomic_fetch_add(&sessions, 1, __ATOMIC_RELAXED);
     if (h && result == MPI_SUCCESS && h->mpi_phase == RECORD_MPI_INITIALIZING) {
         by_session = true;
-        shim_world_known = PM(Group_from_session_pset)(*session, "mpi://WORLD", &shim_world) ==
-                           MPI_SUCCESS;
+        shim_world_known =
+            PM(Group_from_session_pset)(*session, "mpi://WORLD", &shim_world) == MPI_SUCCESS;
         begin_rank(h, MPI_THREAD_MULTIPLE); /* sessions may ask for it each on its own */
         rank_has_begun(h);
     }
@@ -223,8 +223,8 @@ void life_control(int level)
         new = level == 0   ? old | RECORD_CONTROL_OFF
               : level == 1 ? old & ~RECORD_CONTROL_OFF
                            : old + (1u << RECORD_CONTROL_RESET_SHIFT);
-    } while (!__atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_RELAXED,
-                                          __ATOMIC_RELAXED));
+    } while (
+        !__atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     struct thread *t = loupe_tls.self;
     if (t && !t->guard)
         thread_control(t); /* the switch itself happens now, not at the next event */

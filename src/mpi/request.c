@@ -130,9 +130,7 @@ void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
                           .bytes = bytes,
                           .info = any ? info : NULL};
     new.address = e->site == e->thread->others ? 0 : site_address(e->site);
-    new.rank = any                     ? SHIM_ANY
-               : rank == MPI_PROC_NULL ? SHIM_NOBODY
-                                       : world_rank(info, rank);
+    new.rank = any ? SHIM_ANY : rank == MPI_PROC_NULL ? SHIM_NOBODY : world_rank(info, rank);
     enter();
     struct pending *p = insert(new.key);
     if (p) {
@@ -230,8 +228,8 @@ void waiting_begin(struct waiting *w, struct thread *t, int count, const MPI_Req
     int saved = errno;
     w->count = count;
     w->own_statuses = false;
-    w->none = !__atomic_load_n(&used, __ATOMIC_RELAXED) || count <= 0 || !requests ||
-              !place(w, t, count);
+    w->none =
+        !__atomic_load_n(&used, __ATOMIC_RELAXED) || count <= 0 || !requests || !place(w, t, count);
     if (!w->none) {
         enter();
         bool tracked = false;

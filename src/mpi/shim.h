@@ -48,7 +48,7 @@ static inline bool shim_begin(struct event *e, uint32_t call, void *address, voi
 /* Communicators and windows (comm.c). Ranks of an info are world ranks. */
 struct comm_info {
     uintptr_t key;
-    int32_t *map; /* NULL: identity */
+    int32_t *map;  /* NULL: identity */
     int32_t count; /* ranks one can send to: the remote group of an intercommunicator */
     int32_t me;    /* own rank in it; -1 in an intercommunicator */
     int32_t *out;  /* world ranks of the out-neighbours, if asked for; NULL: none or unknown */
@@ -116,12 +116,12 @@ enum pending_kind {
 };
 
 struct pending {
-    uintptr_t key;     /* the handle; 0: free slot */
-    uint64_t serial;   /* never reused, unlike handles */
-    uintptr_t address; /* statement that posted or started it */
+    uintptr_t key;                /* the handle; 0: free slot */
+    uint64_t serial;              /* never reused, unlike handles */
+    uintptr_t address;            /* statement that posted or started it */
     const struct comm_info *info; /* held, when the source is only known at completion */
-    uint64_t bytes;    /* persistent sends */
-    int32_t rank;      /* world rank, or SHIM_ANY */
+    uint64_t bytes;               /* persistent sends */
+    int32_t rank;                 /* world rank, or SHIM_ANY */
     uint16_t call;
     uint8_t kind;   /* enum pending_kind */
     uint8_t active; /* persistent: started and not yet complete */

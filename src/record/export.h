@@ -7,7 +7,7 @@
 #ifndef LOUPE_RECORD_EXPORT_H
 #define LOUPE_RECORD_EXPORT_H
 
-#define EXPORT __attribute__((visibility("default")))
+#define EXPORT          __attribute__((visibility("default")))
 #define EXPORT_AS(name) __asm__("loupe_" #name) EXPORT
 
 #endif

@@ -95,28 +95,28 @@ struct record_extent {
 /* The header file, one page and a bit; everything a reader needs to know about the process. */
 struct record_header {
     uint64_t magic;
-    uint32_t version;        /* RECORD_VERSION; readers refuse others */
-    uint32_t header_bytes;   /* sizes, so that a mismatched build is seen */
+    uint32_t version;      /* RECORD_VERSION; readers refuse others */
+    uint32_t header_bytes; /* sizes, so that a mismatched build is seen */
     uint32_t statement_bytes;
     uint32_t peer_bytes;
-    uint64_t nonce;          /* random; also in every extent's chunks */
+    uint64_t nonce; /* random; also in every extent's chunks */
 
     /* identity */
     int32_t pid;
-    uint32_t pid_namespace;  /* inode of /proc/self/ns/pid: a PID means little without */
-    uint64_t pid_started;    /* starttime of /proc/self/stat: PIDs are reused */
-    int32_t exec_root;       /* 1: the very process that `loupe exec` became */
-    int32_t world;           /* which MPI_COMM_WORLD of the job: 0 but for spawned ones */
-    int32_t rank;            /* in MPI_COMM_WORLD, -1 without MPI */
+    uint32_t pid_namespace; /* inode of /proc/self/ns/pid: a PID means little without */
+    uint64_t pid_started;   /* starttime of /proc/self/stat: PIDs are reused */
+    int32_t exec_root;      /* 1: the very process that `loupe exec` became */
+    int32_t world;          /* which MPI_COMM_WORLD of the job: 0 but for spawned ones */
+    int32_t rank;           /* in MPI_COMM_WORLD, -1 without MPI */
     int32_t size;
-    int32_t thread_level;    /* MPI_THREAD_*, as 0 to 3 */
-    uint32_t clock;          /* enum record_clock: what a tick is */
+    int32_t thread_level; /* MPI_THREAD_*, as 0 to 3 */
+    uint32_t clock;       /* enum record_clock: what a tick is */
 
     /* life */
-    uint32_t state;          /* enum record_state */
-    uint32_t mpi_phase;      /* enum record_mpi_phase */
-    int32_t exit_code;       /* with RECORD_EXITED and RECORD_ABORTED */
-    uint32_t trouble;        /* bits of enum record_trouble */
+    uint32_t state;     /* enum record_state */
+    uint32_t mpi_phase; /* enum record_mpi_phase */
+    int32_t exit_code;  /* with RECORD_EXITED and RECORD_ABORTED */
+    uint32_t trouble;   /* bits of enum record_trouble */
     uint64_t dropped_requests;
     uint64_t unbalanced_regions;
     uint64_t dropped_events; /* of threads for which no block could be had */
@@ -146,7 +146,7 @@ struct record_header {
     struct record_extent extents[RECORD_EXTENTS];
 
     char host[64];
-    char mpi[128];      /* "Open MPI 4.1.4" */
+    char mpi[128];             /* "Open MPI 4.1.4" */
     char program[RECORD_TEXT]; /* path of the executable */
 };
 
@@ -162,10 +162,10 @@ enum record_kind {
 
 /* First 64 bytes of every chunk. */
 struct record_chunk {
-    uint64_t nonce;  /* that of the header */
-    uint32_t kind;   /* enum record_kind; written last when a chunk is taken */
-    uint32_t used;   /* records in use, only grows; written after the record is ready */
-    uint32_t block;  /* owner: index of a thread block */
+    uint64_t nonce; /* that of the header */
+    uint32_t kind;  /* enum record_kind; written last when a chunk is taken */
+    uint32_t used;  /* records in use, only grows; written after the record is ready */
+    uint32_t block; /* owner: index of a thread block */
     uint32_t spare[11];
 };
 
@@ -200,7 +200,7 @@ struct record_thread {
     uint32_t held;   /* 1 while a thread holds the block */
     uint32_t resets; /* resets this block has done; fewer than asked for: its records are void */
     int32_t tid;
-    uint32_t depth;  /* frames in use */
+    uint32_t depth;   /* frames in use */
     uint64_t threads; /* threads that have held the block */
     uint64_t last;    /* when its last event ended: a killed process has no better end */
     uint64_t spare[4];
@@ -243,7 +243,7 @@ struct record_peer {
     uint64_t spare[3];
 };
 
-#define RECORD_CHUNK_ROOM (RECORD_CHUNK - (int)sizeof(struct record_chunk))
+#define RECORD_CHUNK_ROOM      (RECORD_CHUNK - (int)sizeof(struct record_chunk))
 #define RECORD_PER_CHUNK(type) (RECORD_CHUNK_ROOM / (int)sizeof(type))
 
 _Static_assert(sizeof(struct record_chunk) == 64, "chunk head");

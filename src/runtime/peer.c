@@ -15,8 +15,7 @@ static uint32_t peer_hash(int32_t rank, uint32_t direction)
 static struct peer_slot *find(struct peer_index *x, int32_t rank, uint32_t direction)
 {
     uint32_t h = peer_hash(rank, direction) & x->mask;
-    while (x->slots[h].record &&
-           (x->slots[h].rank != rank || x->slots[h].direction != direction))
+    while (x->slots[h].record && (x->slots[h].rank != rank || x->slots[h].direction != direction))
         h = (h + 1) & x->mask;
     return &x->slots[h];
 }
@@ -61,7 +60,7 @@ static struct record_peer *others(struct thread *t, struct site *site, uint32_t 
 }
 
 struct record_peer *event_peer_slow(struct thread *t, struct site *site, int32_t rank,
-                                           uint32_t direction)
+                                    uint32_t direction)
 {
     struct peer_index *x = &site->peers;
     struct record_peer *p = NULL;

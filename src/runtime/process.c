@@ -56,7 +56,8 @@ void process_say(const char *text, const char *more)
 {
     char line[512];
     int len = snprintf(line, sizeof line, "loupe: %s%s\n", text, more ? more : "");
-    if (len > 0 && write(STDERR_FILENO, line, len < (int)sizeof line ? (size_t)len : sizeof line - 1) < 0)
+    if (len > 0 &&
+        write(STDERR_FILENO, line, len < (int)sizeof line ? (size_t)len : sizeof line - 1) < 0)
         return;
 }
 

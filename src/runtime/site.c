@@ -149,8 +149,7 @@ static struct site *still_the_same(struct thread *t, uint64_t key, uintptr_t add
     return site;
 }
 
-struct site *event_site_slow(struct thread *t, uint64_t key, uintptr_t address,
-                                    uint32_t call)
+struct site *event_site_slow(struct thread *t, uint64_t key, uintptr_t address, uint32_t call)
 {
     int saved = errno;
     struct site *site = still_the_same(t, key, address);

@@ -180,7 +180,8 @@ bool thread_control(struct thread *t)
 static bool is_nested(const struct thread *t, void *frame)
 {
     /* The guarded call is gone, left by longjmp or an exception, when we stand above its frame
-     * (the stack grows downwards), or below it but another call's return address is in its place. */
+     * (the stack grows downwards), or below it but another call's return address is in its place.
+     */
     return t->guard && (uintptr_t)frame + GUARD_REACH < (uintptr_t)t->guard &&
            t->guard[1] == t->guard_return;
 }

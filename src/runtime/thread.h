@@ -73,11 +73,11 @@ struct thread {
 
 /* Initial-exec: the stubs and shims reach it without a call. */
 struct runtime_tls {
-    struct thread *self;    /* NULL: no block (yet) */
-    void **fortran_frame;   /* where the return address of the Fortran call in progress stands */
-    void *fortran_address;  /* what stood there */
-    uint32_t fortran_call;  /* which call */
-    uint32_t via_pmpi;      /* 1: entered by its PMPI name; read and cleared at once */
+    struct thread *self;   /* NULL: no block (yet) */
+    void **fortran_frame;  /* where the return address of the Fortran call in progress stands */
+    void *fortran_address; /* what stood there */
+    uint32_t fortran_call; /* which call */
+    uint32_t via_pmpi;     /* 1: entered by its PMPI name; read and cleared at once */
 };
 extern __thread struct runtime_tls loupe_tls EXPORT __attribute__((tls_model("initial-exec")));
 

@@ -24,12 +24,12 @@ static void symbol(const char *name, const char *expected)
 
 int main(void)
 {
-    path("/home/u/app/ring.c", "/home/u/app", "ring.c");
-    path("/home/u/app/src/ring.c", "/home/u/app/", "src/ring.c");
-    path("/home/u/app/./src//ring.c", "/home/u/app", "src/ring.c");
-    path("/home/u/app/build/../src/ring.c", "/home/u/app/build", "/home/u/app/src/ring.c");
-    path("/home/u/app2/ring.c", "/home/u/app", "/home/u/app2/ring.c");
-    path("/usr/include/x.h", "/home/u/app", "/usr/include/x.h");
+    path("/srv/u/app/ring.c", "/srv/u/app", "ring.c");
+    path("/srv/u/app/src/ring.c", "/srv/u/app/", "src/ring.c");
+    path("/srv/u/app/./src//ring.c", "/srv/u/app", "src/ring.c");
+    path("/srv/u/app/build/../src/ring.c", "/srv/u/app/build", "/srv/u/app/src/ring.c");
+    path("/srv/u/app2/ring.c", "/srv/u/app", "/srv/u/app2/ring.c");
+    path("/usr/include/x.h", "/srv/u/app", "/usr/include/x.h");
     path("./ring.c", NULL, "ring.c");
     path("../ring.c", NULL, "../ring.c");
     path("a/../../ring.c", NULL, "../ring.c");
