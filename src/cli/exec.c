@@ -121,8 +121,11 @@ static int run(int argc, char **argv)
     if (settings.job)
         as_launcher_finds(argv, here, sizeof here);
     int err = target_prepare(argv[0], &target);
-    if (err)
-        return cannot_start(target.program.why.text);
+    if (err) {
+        err = cannot_start(target.program.why.text);
+        target_clear(&target);
+        return err;
+    }
     err = enter_job(argv, &job);
     if (err) {
         log_warn("%s runs unmonitored: the statistics have no place in shared memory (%s); see "

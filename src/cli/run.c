@@ -94,6 +94,11 @@ static int rewrite(struct start *s)
         strbuf_printf(&error, "%s starts no program here; name one after its options", s->argv[0]);
     if (err)
         log_error("%s", error.text);
+    strbuf_clear(&error);
+    for (char **word = s->rewritten; !err && *word; word++)
+        strbuf_printf(&error, " %s", *word);
+    if (!err)
+        log_verbose("starting%s", error.text);
     strbuf_free(&error);
     return err;
 }
@@ -111,6 +116,9 @@ static int prepare(struct start *s)
         err = create_job(s);
     if (err == 0 && s->kind != LAUNCHER_NONE)
         err = rewrite(s);
+    if (err == 0 && s->target.library)
+        log_verbose("job %s, starting %s with %s", s->job->id, s->target.program.path,
+                    s->target.library);
     if (err == 0 && s->target.program.why.text) {
         log_warn("%s", s->target.program.why.text);
         procs_warn(s->job, s->target.program.why.text);

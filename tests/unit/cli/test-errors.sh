@@ -9,6 +9,7 @@ refuses() {
     what=$1 part=$2
     shift 2
     run "$@"
+    err=$(printf '%s\n' "$err" | grep -v '^loupe: warning: ')
     refusal() { is "$status" 125 && is "$out" "" && lines "$err" 1 && has "$err" "$part"; }
     check "$what" refusal
 }
