@@ -94,6 +94,18 @@ def _private(prefix, parent):
 TMP = _private("lt-", "/tmp")  # short: MPI puts sockets below TMPDIR
 SHM = _private("lt-", "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp")
 os.mkdir(os.path.join(TMP, "tmp"))
+_started = []
+
+
+def _end_all():
+    """What still runs when a test is ended early must not outlive it."""
+    for process in _started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+atexit.register(_end_all)
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as Meson does: then clean up too
 
 
 def scratch(name):
@@ -116,7 +128,8 @@ def environment(extra=None):
     env.update(LOUPE_SHM_DIR=SHM, TMPDIR=os.path.join(TMP, "tmp"), LC_ALL="C",
                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_base_warn_component_unused="0",
-               PRTE_ALLOW_RUN_AS_ROOT="1", OMP_NUM_THREADS="1")
+               # Open MPI that is killed leaves its own shared memory behind: here it goes with us.
+               OMPI_MCA_btl_vader_backing_directory=SHM)
     for name, value in (extra or {}).items():
         if value is None:
             env.pop(name, None)
@@ -147,7 +160,9 @@ def start(command, env=None, **more):
     settings = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                 "stderr": subprocess.PIPE, "text": True, "errors": "replace"}
     settings.update(more)
-    return subprocess.Popen(command, env=environment(env), start_new_session=True, **settings)
+    process = subprocess.Popen(command, env=environment(env), start_new_session=True, **settings)
+    _started.append(process)
+    return process
 
 
 def finish(process, limit=None):
