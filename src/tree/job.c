@@ -157,6 +157,15 @@ static int place_job(struct job *job, const char *random, int which)
     return err;
 }
 
+/* Full, read-only, or not there at all. Not when it is unsafe (-EPERM), or when the user names a
+ * place that is not there: that must be seen. */
+static bool shm_is_no_place(int err)
+{
+    if (err == -ENOENT)
+        return !getenv(PLACE_ENV_SHM_ROOT);
+    return err == -ENOSPC || err == -EDQUOT || err == -EACCES || err == -EROFS;
+}
+
 int job_create(struct job **job, const char *id, char *const command[], const char *output)
 {
     char random[17];
@@ -168,8 +177,7 @@ int job_create(struct job **job, const char *id, char *const command[], const ch
         return err;
     struct job *j = new_job(id ? id : random, command, output);
     err = place_job(j, random, 0);
-    /* Not when it is unsafe (-EPERM): that must be seen. */
-    if (err == -ENOSPC || err == -EDQUOT || err == -EACCES || err == -ENOENT || err == -EROFS)
+    if (shm_is_no_place(err))
         err = place_job(j, random, 1);
     if (err)
         job_free(j);

@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void add(struct members *members, const char *name)
@@ -109,6 +110,13 @@ static int add_all(struct members *members, int where)
     return 0;
 }
 
+/* LOUPE_SHM_DIR and TMPDIR may be one place. */
+static bool same_dir(int a, int b)
+{
+    struct stat sa, sb;
+    return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
 int members_open(const struct job *job, struct members *members)
 {
     *members = (struct members){.spill = -1};
@@ -118,7 +126,7 @@ int members_open(const struct job *job, struct members *members)
     if (job->spill_dir)
         members->spill = place_open_dir(job->spill_dir);
     int err = add_all(members, members->dir);
-    if (!err && members->spill >= 0)
+    if (!err && members->spill >= 0 && !same_dir(members->dir, members->spill))
         err = add_all(members, members->spill);
     if (!err && !members->count && !members->unreadable_count)
         err = -ENOENT;

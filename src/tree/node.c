@@ -90,7 +90,7 @@ static double off_seconds(const struct record_header *h, uint64_t end)
 static void set_times(struct run_rank *rank, const struct record_header *h, uint64_t until)
 {
     uint64_t begin = has_mpi(h) ? h->mpi_init_end : h->started;
-    uint64_t end = h->mpi_finalize_begin ? h->mpi_finalize_begin : until;
+    uint64_t end = has_mpi(h) && h->mpi_finalize_begin ? h->mpi_finalize_begin : until;
     if (begin)
         rank->real_s = seconds(h, max(begin, h->reset_at), end) - off_seconds(h, end);
     if (rank->real_s < 0)
