@@ -49,7 +49,7 @@ static uint64_t calibrate(void)
     uint64_t best = UINT64_MAX;
     fake.slot_mask = 63;
     fake.shift = 64 - 6;
-    site = (struct site){.record = &statement, .code_epoch = loupe_code_epoch};
+    site = (struct site){.thread = &fake, .record = &statement, .code_epoch = loupe_code_epoch};
     site.last_peer[RECORD_SENT] = &peer;
     slots[site_hash(&fake, site_key(1, 0))] =
         (struct site_slot){.key = site_key(1, 0), .site = &site};

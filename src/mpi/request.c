@@ -64,8 +64,10 @@ static bool reserve(void)
         return true;
     uint32_t old_room = room, more = room ? 2 * room : FIRST;
     struct pending *old = table, *bigger = NULL;
+    int saved = errno;
     if (more <= MOST)
         bigger = pages_alloc(more * sizeof *bigger);
+    errno = saved;
     if (!bigger)
         return used + 1 < room;
     table = bigger;
@@ -101,46 +103,60 @@ static void dropped(void)
     __atomic_fetch_add(&h->dropped_requests, 1, __ATOMIC_RELAXED);
 }
 
+/* The slot for a new request; one that has its handle already, if that can only be a stale one. */
 static struct pending *insert(uintptr_t key)
 {
-    struct pending *p = shim_multiple ? NULL : find(key, 0);
-    if (p) { /* its completion was never seen: the handle means the new one */
-        if (p->info)
-            comm_release(p->info);
-        return p;
-    }
-    if (!reserve()) {
+    if (UNLIKELY(!reserve())) {
         dropped();
         return NULL;
     }
-    used++;
-    return free_slot(key);
+    uint32_t h = home(key);
+    while (table[h].key && (table[h].key != key || shim_multiple))
+        h = (h + 1) & (room - 1);
+    struct pending *p = &table[h];
+    if (!p->key)
+        used++;
+    else if (p->info) /* its completion was never seen: the handle means the new one */
+        comm_release(p->info);
+    return p;
+}
+
+/* The record to tell of a completion at: the posting statement's in the completing thread. */
+static struct site *posting_site(const struct pending *p, struct thread *t)
+{
+    struct site *site = p->site;
+    if (LIKELY(site->thread == t))
+        return site;
+    if (site == site->thread->others)
+        return t->others;
+    return event_site(t, site_address(site), site->record->call);
 }
 
 void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
                    const struct comm_info *info, int rank, uint64_t bytes)
 {
-    if (request == ABI_REQUEST_NULL)
+    if (UNLIKELY(request == ABI_REQUEST_NULL))
         return;
-    int saved = errno;
-    bool any = rank == MPI_ANY_SOURCE;
-    struct pending new = {.key = HANDLE(request),
-                          .call = (uint16_t)e->site->record->call,
-                          .kind = (uint8_t)kind,
-                          .bytes = bytes,
-                          .info = any ? info : NULL};
-    new.address = e->site == e->thread->others ? 0 : site_address(e->site);
-    new.rank = any ? SHIM_ANY : rank == MPI_PROC_NULL ? SHIM_NOBODY : world_rank(info, rank);
     enter();
-    struct pending *p = insert(new.key);
-    if (p) {
-        new.serial = ++serials;
-        *p = new;
-        if (new.info)
-            comm_hold(new.info);
+    struct pending *p = insert(HANDLE(request));
+    if (LIKELY(p != NULL)) {
+        p->key = HANDLE(request);
+        p->site = e->site;
+        p->kind = (uint16_t)kind;
+        p->active = 0;
+        p->info = NULL;
+        p->rank = rank == MPI_PROC_NULL ? SHIM_NOBODY : world_rank(info, rank);
+        if (rank == MPI_ANY_SOURCE) {
+            p->rank = SHIM_ANY;
+            p->info = info;
+            if (info)
+                comm_hold(info);
+        }
+        p->bytes = bytes;
+        if (shim_multiple)
+            p->serial = ++serials;
     }
     leave();
-    errno = saved;
 }
 
 void request_start(struct event *e, MPI_Request request)
@@ -150,8 +166,7 @@ void request_start(struct event *e, MPI_Request request)
     struct pending started = {0};
     if (p && p->kind >= PENDING_SEND_INIT) {
         p->active = 1;
-        p->call = (uint16_t)e->site->record->call;
-        p->address = e->site == e->thread->others ? 0 : site_address(e->site);
+        p->site = e->site;
         started = *p;
     }
     leave();
@@ -198,9 +213,11 @@ const struct comm_info *message_take(MPI_Message message)
 static void *scratch(struct thread *t, size_t bytes)
 {
     if (t->scratch_bytes < bytes) {
+        int saved = errno;
         pages_free(t->scratch, t->scratch_bytes);
         t->scratch = pages_alloc(2 * bytes);
         t->scratch_bytes = t->scratch ? 2 * bytes : 0;
+        errno = saved;
     }
     return t->scratch;
 }
@@ -208,69 +225,51 @@ static void *scratch(struct thread *t, size_t bytes)
 static bool place(struct waiting *w, struct thread *t, int count)
 {
     w->keys = w->few_keys;
-    w->serials = w->few_serials;
+    w->marks = w->few_marks;
     w->statuses = w->few_statuses;
-    if (count <= (int)(sizeof w->few_keys / sizeof *w->few_keys))
+    if (LIKELY(count <= (int)(sizeof w->few_keys / sizeof *w->few_keys)))
         return true;
-    size_t each = sizeof *w->keys + sizeof *w->serials + sizeof *w->statuses;
+    size_t each = sizeof *w->keys + sizeof *w->marks + sizeof *w->statuses;
     char *memory = scratch(t, (size_t)count * each);
     if (!memory)
         return false;
     w->keys = (uintptr_t *)memory;
-    w->serials = (uint64_t *)(w->keys + count);
-    w->statuses = (MPI_Status *)(w->serials + count);
+    w->marks = (uint64_t *)(w->keys + count);
+    w->statuses = (MPI_Status *)(w->marks + count);
     return true;
 }
 
 void waiting_begin(struct waiting *w, struct thread *t, int count, const MPI_Request *requests,
                    MPI_Status *statuses, bool ignored)
 {
-    int saved = errno;
     w->count = count;
     w->own_statuses = false;
     w->none =
         !__atomic_load_n(&used, __ATOMIC_RELAXED) || count <= 0 || !requests || !place(w, t, count);
     if (!w->none) {
+        uint64_t tracked = 0;
         enter();
-        bool tracked = false;
         for (int i = 0; i < count; i++) {
             w->keys[i] = HANDLE(requests[i]);
-            /* Without threads one sight of the table is enough, at completion. */
-            if (!shim_multiple && tracked)
-                continue;
             const struct pending *p = find(w->keys[i], 0);
-            w->serials[i] = p ? p->serial : 0;
-            tracked |= p != NULL;
+            w->marks[i] = !p ? 0 : shim_multiple ? p->serial : (uint64_t)(p - table) + 1;
+            tracked |= w->marks[i];
         }
         leave();
         w->none = !tracked;
     }
-    if (w->none || !ignored)
+    w->own_statuses = !w->none && ignored;
+    if (!w->own_statuses)
         w->statuses = statuses;
-    else
-        w->own_statuses = true;
-    errno = saved;
 }
 
-static bool take_completed(struct waiting *w, int index, struct pending *done)
+/* The entry of a completed request: where it was, unless another's removal has moved it. */
+static struct pending *completed(const struct waiting *w, int index)
 {
-    bool found = false;
-    enter();
-    struct pending *p = NULL;
-    if (!shim_multiple || w->serials[index])
-        p = find(w->keys[index], shim_multiple ? w->serials[index] : 0);
-    if (p) {
-        *done = *p;
-        bool persistent = p->kind >= PENDING_SEND_INIT;
-        found = !persistent || p->active;
-        p->active = 0;
-        if (done->info)
-            comm_hold(done->info);
-        if (!persistent)
-            erase(p);
-    }
-    leave();
-    return found;
+    if (shim_multiple)
+        return find(w->keys[index], w->marks[index]);
+    struct pending *p = &table[w->marks[index] - 1];
+    return LIKELY(p->key == w->keys[index]) ? p : find(w->keys[index], 0);
 }
 
 static int32_t completed_rank(const struct pending *done, const MPI_Status *status)
@@ -282,27 +281,35 @@ static int32_t completed_rank(const struct pending *done, const MPI_Status *stat
     return world_rank(done->info, status->MPI_SOURCE);
 }
 
-void waiting_complete(struct waiting *w, struct thread *t, int index, const MPI_Status *status)
+static void tell(const struct pending *done, struct thread *t, const MPI_Status *status)
 {
-    struct pending done = {0};
-    if (w->none || index < 0 || index >= w->count)
-        return;
-    bool found = take_completed(w, index, &done);
+    bool read = done->kind == PENDING_READ;
+    int32_t rank = completed_rank(done, status);
     /* Open MPI's file layer leaves the cancelled flag as it was in memory. */
-    bool cancelled = done.kind != PENDING_READ && abi_status_cancelled(status);
-    bool told = found && done.kind != PENDING_SEND_INIT && !cancelled;
-    int32_t rank = told ? completed_rank(&done, status) : SHIM_NOBODY;
-    if (told && (rank != SHIM_NOBODY || done.kind == PENDING_READ)) {
-        struct site *site = done.address ? event_site(t, done.address, done.call) : t->others;
-        uint64_t bytes = abi_status_bytes(status);
-        statement_open(site->record);
-        statement_bytes(site->record, bytes);
-        if (done.kind != PENDING_READ)
-            event_peer(t, site, rank, RECORD_RECEIVED, bytes, 0);
-        statement_close(site->record);
+    if (!read && (rank == SHIM_NOBODY || abi_status_cancelled(status)))
+        return;
+    struct site *site = posting_site(done, t);
+    uint64_t bytes = abi_status_bytes(status);
+    statement_open(site->record);
+    statement_bytes(site->record, bytes);
+    if (!read)
+        event_peer(t, site, rank, RECORD_RECEIVED, bytes, 0);
+    statement_close(site->record);
+}
+
+void waiting_tell(struct waiting *w, struct thread *t, int index, const MPI_Status *status)
+{
+    enter();
+    struct pending *p = completed(w, index);
+    if (p && (p->kind == PENDING_RECV || p->kind == PENDING_READ)) {
+        tell(p, t, status);
+        erase(p);
+    } else if (p && p->active) {
+        if (p->kind == PENDING_RECV_INIT)
+            tell(p, t, status);
+        p->active = 0;
     }
-    if (done.info)
-        comm_release(done.info);
+    leave();
 }
 
 int waiting_error(const struct waiting *w)

@@ -24,7 +24,8 @@ extern bool shim_multiple; /* MPI_THREAD_MULTIPLE: tables of the process need th
 static inline uint32_t shim_via(void)
 {
     uint32_t via = loupe_tls.via_pmpi;
-    loupe_tls.via_pmpi = 0;
+    if (UNLIKELY(via))
+        loupe_tls.via_pmpi = 0;
     return via;
 }
 
@@ -32,8 +33,7 @@ static inline uint32_t shim_via(void)
  * what the binding layer calls for its own purposes. */
 void *shim_fortran_address(void *address, void *frame, uint32_t call, bool plain);
 
-static inline bool shim_begin(struct event *e, uint32_t call, void *address, void *frame,
-                              bool plain)
+HOT bool shim_begin(struct event *e, uint32_t call, void *address, void *frame, bool plain)
 {
     if (UNLIKELY(loupe_tls.fortran_frame != NULL)) {
         address = shim_fortran_address(address, frame, call, plain);
@@ -117,14 +117,13 @@ enum pending_kind {
 
 struct pending {
     uintptr_t key;                /* the handle; 0: free slot */
-    uint64_t serial;              /* never reused, unlike handles */
-    uintptr_t address;            /* statement that posted or started it */
+    struct site *site;            /* statement that posted or started it, in the thread that did */
     const struct comm_info *info; /* held, when the source is only known at completion */
+    int32_t rank;                 /* world rank, or SHIM_ANY, SHIM_NOBODY */
+    uint16_t kind;                /* enum pending_kind */
+    uint16_t active;              /* persistent: started and not yet complete */
     uint64_t bytes;               /* persistent sends */
-    int32_t rank;                 /* world rank, or SHIM_ANY */
-    uint16_t call;
-    uint8_t kind;   /* enum pending_kind */
-    uint8_t active; /* persistent: started and not yet complete */
+    uint64_t serial;              /* never reused, unlike handles; MPI_THREAD_MULTIPLE only */
 };
 enum { SHIM_ANY = -100, SHIM_NOBODY = -101 };
 
@@ -142,17 +141,23 @@ struct waiting {
     bool none; /* nothing tracked: nothing to do */
     bool own_statuses;
     uintptr_t *keys;
-    uint64_t *serials; /* only with MPI_THREAD_MULTIPLE */
+    uint64_t
+        *marks; /* slot + 1 in the table; with MPI_THREAD_MULTIPLE the serial number; 0: none */
     MPI_Status *statuses;
     uintptr_t few_keys[16];
-    uint64_t few_serials[16];
+    uint64_t few_marks[16];
     MPI_Status few_statuses[16];
 };
 void waiting_begin(struct waiting *w, struct thread *t, int count, const MPI_Request *requests,
                    MPI_Status *statuses, bool ignored);
+void waiting_tell(struct waiting *w, struct thread *t, int index, const MPI_Status *status);
 /* Request `index` is complete with this status; inside the event, outside its odd section. */
-void waiting_complete(struct waiting *w, struct thread *t, int index, const MPI_Status *status);
-
+static inline void waiting_complete(struct waiting *w, struct thread *t, int index,
+                                    const MPI_Status *status)
+{
+    if (!w->none && index >= 0 && index < w->count && w->marks[index])
+        waiting_tell(w, t, index, status);
+}
 /* The error of the first request that has one, for those who ignore statuses. */
 int waiting_error(const struct waiting *w);
 

@@ -212,6 +212,7 @@ struct record_thread {
 #define RECORD_CALL_REGION 0xfffffffeu
 #define RECORD_CALL_OTHERS 0xffffffffu /* statements folded because a table was full */
 
+/* `self` is written for regions only: for a communication readers set it to `time`. */
 struct record_statement {
     uint32_t version; /* odd while it changes */
     uint32_t call;    /* number of the MPI function (mpi/calls), or RECORD_CALL_* */

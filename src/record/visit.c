@@ -246,19 +246,19 @@ static void add_open_frames(const struct visit *v, const struct block *b, uint32
                             struct record_statement *copy)
 {
     const struct record_thread *t = b->thread;
-    uint64_t time = 0;
-    for (uint32_t i = 0; i < RECORD_FRAMES && i < segment_load32(&t->depth); i++) {
+    uint64_t time = 0; /* of the outermost: a region inside itself is not timed twice */
+    for (uint32_t i = 0; !time && i < RECORD_FRAMES && i < segment_load32(&t->depth); i++) {
         uint64_t begin = segment_load64(&t->frames[i].begin);
         if (segment_load32(&t->frames[i].statement) != statement ||
             segment_load32(&t->depth) <= i || segment_load64(&t->frames[i].begin) != begin ||
             segment_load32(&t->frames[i].statement) != statement || segment_load32(&t->depth) <= i)
             continue;
         if (v->now > begin && v->now - begin > v->margin)
-            time += v->now - begin - v->margin;
+            time = v->now - begin - v->margin;
     }
     copy->time += time;
     if (copy->call != RECORD_CALL_REGION)
-        copy->self += time;
+        copy->self = copy->time; /* nothing else is timed inside; the writer leaves it to us */
 }
 
 static bool is_void(const struct visit *v, const struct block *b)

@@ -81,7 +81,8 @@ static void close_region(struct thread *t, uint32_t d)
     t->region_depth = d;
     t->covered = t->region_covered[d] + ticks;
     t->block->last = now;
-    statement_add(s, ticks, self);
+    statement_add(s, ticks);
+    s->self += self;
     if (open_below(t, site, d))
         s->time -= ticks;
     statement_close(s);

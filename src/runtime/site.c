@@ -102,6 +102,7 @@ static struct site *new_site(struct thread *t, uint64_t key)
     }
     memset(site, 0, sizeof *site);
     site->key = key;
+    site->thread = t;
     site->record = s;
     site->index = t->statement_count;
     site->code_epoch = loupe_code_epoch;

@@ -30,6 +30,7 @@ struct peer_index {
  * up for them; valid while the epochs (mpi/) have not moved on. */
 struct site {
     uint64_t key;
+    struct thread *thread;
     struct record_statement *record;
     uint32_t index;      /* among the block's statements */
     uint32_t code_epoch; /* of the last check that the address is still the same code */
@@ -54,7 +55,7 @@ struct thread {
     uint32_t control;   /* control word this thread has acted on */
     void **guard;       /* stack frame of the event in progress; NULL: none */
     void *guard_return; /* the return address in that frame: while it stands there, it lives */
-    uint64_t covered;   /* ticks inside events that have ended: what regions are not themselves */
+    uint64_t covered;   /* ticks inside events that ended while a region was open */
     uint32_t region_depth;
     uint32_t statement_count;
     struct site_slot *slots;
