@@ -136,27 +136,77 @@ static int compare_peers(const void *pa, const void *pb)
     return 0;
 }
 
+static uint32_t node_of(const char *element)
+{
+    uint32_t node;
+    memcpy(&node, element, sizeof node); /* the first member of both */
+    return node;
+}
+
+/*
+ * Orders an array by node, keeping the order within a node: counting, then one copy. Values come
+ * in rank by rank, so that this is all there is to do for a run of any size; the comparison sort
+ * afterwards is for those that do not.
+ */
+static void *order(void *array, size_t count, size_t size, size_t nodes,
+                   int (*compare)(const void *, const void *))
+{
+    const char *from = array;
+    size_t *start = xcalloc(nodes + 1, sizeof *start);
+    char *to = xcalloc(count, size);
+    for (size_t i = 0; i < count; i++)
+        start[node_of(from + i * size) + 1]++;
+    for (size_t n = 0; n < nodes; n++)
+        start[n + 1] += start[n];
+    for (size_t i = 0; i < count; i++)
+        memcpy(to + start[node_of(from + i * size)]++ * size, from + i * size, size);
+    free(start);
+    free(array);
+    for (size_t i = 1; i < count; i++)
+        if (compare(to + (i - 1) * size, to + i * size) > 0) {
+            qsort(to, count, size, compare);
+            break;
+        }
+    return to;
+}
+
+static size_t nodes_in(const char *array, size_t count, size_t size)
+{
+    size_t nodes = 0;
+    for (size_t i = 0; i < count; i++)
+        if (node_of(array + i * size) >= nodes)
+            nodes = (size_t)node_of(array + i * size) + 1;
+    return nodes;
+}
+
 void run_finish(struct run *run)
 {
-    size_t kept = 0;
-    if (run->value_count)
-        qsort(run->values, run->value_count, sizeof *run->values, compare_values);
+    size_t kept = 0, size = sizeof *run->values;
+    if (run->value_count) {
+        size_t nodes = nodes_in((const char *)run->values, run->value_count, size);
+        run->values = order(run->values, run->value_count, size, nodes, compare_values);
+        run->value_room = run->value_count;
+    }
     for (size_t i = 0; i < run->value_count; i++) {
         if (kept && !compare_values(&run->values[kept - 1], &run->values[i]))
             run_value_merge(&run->values[kept - 1], &run->values[i]);
-        else
-            run->values[kept++] = run->values[i];
+        else if (kept++ != i)
+            run->values[kept - 1] = run->values[i];
     }
     run->value_count = kept;
 
     kept = 0;
-    if (run->peer_count)
-        qsort(run->peers, run->peer_count, sizeof *run->peers, compare_peers);
+    size = sizeof *run->peers;
+    if (run->peer_count) {
+        size_t nodes = nodes_in((const char *)run->peers, run->peer_count, size);
+        run->peers = order(run->peers, run->peer_count, size, nodes, compare_peers);
+        run->peer_room = run->peer_count;
+    }
     for (size_t i = 0; i < run->peer_count; i++) {
         if (kept && !compare_peers(&run->peers[kept - 1], &run->peers[i]))
             run_peer_merge(&run->peers[kept - 1], &run->peers[i]);
-        else
-            run->peers[kept++] = run->peers[i];
+        else if (kept++ != i)
+            run->peers[kept - 1] = run->peers[i];
     }
     run->peer_count = kept;
 }

@@ -171,6 +171,8 @@ static void forked_child(void)
     loupe_process.impossible = false;
     open_lock = 0;
     loupe_tls = (struct runtime_tls){0};
+    if (thread_end_known) /* or this thread's end would give away a block of the parent's */
+        pthread_setspecific(thread_end_key, NULL);
     thread_forget_all();
     module_forget_all();
 }

@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -40,14 +41,20 @@ class Bench:
     def program(self, name, mpi):
         return os.path.join(self.build, "tests/bench", f"{name}-{mpi}")
 
-    def run(self, command, **more):
-        return subprocess.run(command, env=self.env, cwd=self.work, check=False, text=True,
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=600, **more)
+    def run(self, command, limit=120):
+        """Output of a command; empty when it takes too long (and then it is ended, ranks too)."""
+        with subprocess.Popen(command, env=self.env, cwd=self.work, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, start_new_session=True) as process:
+            try:
+                return process.communicate(timeout=limit)[0]
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                return ""
 
     def figures(self, command):
         """The "name value" lines of a run of calls.c; None if the tool failed."""
-        result = self.run(command)
-        pairs = [line.split() for line in result.stdout.splitlines()]
+        pairs = [line.split() for line in self.run(command).splitlines()]
         found = {p[0]: float(p[1]) for p in pairs if len(p) == 2 and p[0] in [*LIMITS, "two_tsc"]}
         return found if len(found) == len(LIMITS) + 1 else None
 
@@ -63,7 +70,7 @@ class Bench:
                   "uftrace": ["uftrace", "record", "--force", "-d", out + "-uftrace"]}
         for name, before in others.items():
             if shutil.which(before[0]):
-                tools.append((name, run + before + [program, "20"]))
+                tools.append((name, run + before + [program, "50"]))
         if os.path.exists(program + "-gprof"):
             tools.append(("gprof", run + [program + "-gprof", "1"]))
         return tools
@@ -122,8 +129,8 @@ def memory(bench, mpi, most):
     for n in (10**6, most):
         out = os.path.join(bench.work, f"volume-{n}.loupe")
         bench.run([bench.loupe, "run", "-q", "-f", "-o", out, "--", f"mpirun.{mpi}", "-n", "1",
-                   bench.program("volume", mpi), str(n)])
-        report = json.loads(bench.run([bench.loupe, "report", out, "--json"]).stdout)
+                   bench.program("volume", mpi), str(n)], limit=600)
+        report = json.loads(bench.run([bench.loupe, "report", out, "--json"]))
         sizes.append((n, report["ranks"][0]["segment_bytes"], os.path.getsize(out)))
     print(f"\n{mpi}: segment and run file after")
     for n, segment, file in sizes:
@@ -160,7 +167,7 @@ def top_time(bench, rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("build")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--quick", action="store_true", help="10^7 messages instead of 10^8")
     options = parser.parse_args()
     bad = []
