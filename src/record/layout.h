@@ -92,7 +92,7 @@ struct record_extent {
 
 #define RECORD_TEXT 512
 
-/* The header file, one page and a bit; everything a reader needs to know about the process. */
+/* The header file, one page; everything a reader needs to know about the process. */
 struct record_header {
     uint64_t magic;
     uint32_t version;      /* RECORD_VERSION; readers refuse others */
@@ -252,6 +252,6 @@ _Static_assert(sizeof(struct record_statement) == 448, "nine statements to a chu
 _Static_assert(sizeof(struct record_peer) == 64, "63 peers to a chunk");
 _Static_assert(sizeof(struct record_module) == 512, "seven modules to a chunk");
 _Static_assert(sizeof(struct record_name) == 128, "31 names to a chunk");
-_Static_assert(sizeof(struct record_header) <= 2 * RECORD_CHUNK, "two pages before MPI_Init");
+_Static_assert(sizeof(struct record_header) <= RECORD_CHUNK, "one page before MPI_Init");
 
 #endif

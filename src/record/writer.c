@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 enum {
-    HEADER_BYTES = 2 * RECORD_CHUNK,
+    HEADER_BYTES = RECORD_CHUNK,
     FIRST_CHUNKS = RECORD_EXTENT_FIRST / RECORD_CHUNK,
     GROW_TRIES = 2000,   /* yields before an event is folded instead */
     SMALL_SHM_MIB = 256, /* below this, shared memory is left alone before MPI_Init */
