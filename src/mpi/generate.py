@@ -285,10 +285,11 @@ COMPLETE = """\
 {{
     uint32_t via = shim_via();
     struct event e;
-    if (!BEGIN(&e, CALL_{name}, false))
+    if (!ENTER(&e, CALL_{name}))
         return NEXT(via, {psymbol}, {name})({args});
     struct waiting w;
     waiting_begin(&w, e.thread, {count}, {requests}, {status}, {status} == {ignore});
+    event_start(&e);
     int returned = NEXT(via, {psymbol}, {name})({swapped});
     event_end(&e);
     event_done(&e);

@@ -12,70 +12,84 @@
 
 enum { FIRST = 256, MOST = 1 << 20 };
 
-static struct pending *table;
-static uint32_t room, used, lock;
+static struct pending first[FIRST];
+static struct pending *table = first;
+static uint32_t mask = FIRST - 1, used, lock;
 static uint64_t serials;
 
-static void enter(void)
+static inline void enter(void)
 {
-    if (shim_multiple)
+    if (UNLIKELY(shim_multiple))
         slow_lock(&lock);
 }
 
-static void leave(void)
+static inline void leave(void)
 {
-    if (shim_multiple)
+    if (UNLIKELY(shim_multiple))
         slow_unlock(&lock);
 }
 
-static uint32_t home(uintptr_t key)
+static inline uint32_t home(uintptr_t key)
 {
-    return (uint32_t)((uint64_t)key * 0x9e3779b97f4a7c15u >> 40) & (room - 1);
+    return (uint32_t)((uint64_t)key * 0x9e3779b97f4a7c15u >> 40) & mask;
 }
 
-/* The entry with this handle and serial number; serial 0: the newest with this handle. */
-static struct pending *find(uintptr_t key, uint64_t serial)
+/* The slot that has this handle, or the free one where it would stand. */
+HOT struct pending *slot_of(uintptr_t key)
+{
+    uint32_t h = home(key);
+    while (table[h].key && table[h].key != key)
+        h = (h + 1) & mask;
+    return &table[h];
+}
+
+/* With MPI_THREAD_MULTIPLE: by serial number; serial 0: the newest with this handle. */
+static struct pending *find_among(uintptr_t key, uint64_t serial)
 {
     struct pending *newest = NULL;
-    if (!used)
-        return NULL;
-    for (uint32_t h = home(key); table[h].key; h = (h + 1) & (room - 1)) {
+    for (uint32_t h = home(key); table[h].key; h = (h + 1) & mask) {
         if (table[h].key != key || (serial && table[h].serial != serial))
             continue;
-        if (!shim_multiple || serial)
-            return &table[h];
         if (!newest || table[h].serial > newest->serial)
             newest = &table[h];
     }
     return newest;
 }
 
+HOT struct pending *find(uintptr_t key)
+{
+    if (UNLIKELY(shim_multiple))
+        return find_among(key, 0);
+    struct pending *p = slot_of(key);
+    return p->key ? p : NULL;
+}
+
 static struct pending *free_slot(uintptr_t key)
 {
     uint32_t h = home(key);
     while (table[h].key)
-        h = (h + 1) & (room - 1);
+        h = (h + 1) & mask;
     return &table[h];
 }
 
-static bool reserve(void)
+/* Doubles the table when it is three quarters full; false when it is full and cannot grow. */
+static bool grow(void)
 {
-    if (4 * (used + 1) <= 3 * room)
-        return true;
-    uint32_t old_room = room, more = room ? 2 * room : FIRST;
+    uint32_t old_room = mask + 1, more = 2 * old_room;
     struct pending *old = table, *bigger = NULL;
     int saved = errno;
     if (more <= MOST)
         bigger = pages_alloc(more * sizeof *bigger);
     errno = saved;
     if (!bigger)
-        return used + 1 < room;
+        return used + 1 < old_room;
     table = bigger;
-    room = more;
+    mask = more - 1;
     for (uint32_t i = 0; i < old_room; i++)
         if (old[i].key)
             *free_slot(old[i].key) = old[i];
-    pages_free(old, old_room * sizeof *old);
+    if (old != first)
+        pages_free(old, old_room * sizeof *old);
     return true;
 }
 
@@ -85,9 +99,9 @@ static void erase(struct pending *p)
     uint32_t hole = (uint32_t)(p - table);
     if (p->info)
         comm_release(p->info);
-    for (uint32_t i = (hole + 1) & (room - 1); table[i].key; i = (i + 1) & (room - 1)) {
-        uint32_t distance = (i - home(table[i].key)) & (room - 1);
-        if (distance >= ((i - hole) & (room - 1))) {
+    for (uint32_t i = (hole + 1) & mask; table[i].key; i = (i + 1) & mask) {
+        uint32_t distance = (i - home(table[i].key)) & mask;
+        if (distance >= ((i - hole) & mask)) {
             table[hole] = table[i];
             hole = i;
         }
@@ -104,17 +118,14 @@ static void dropped(void)
 }
 
 /* The slot for a new request; one that has its handle already, if that can only be a stale one. */
-static struct pending *insert(uintptr_t key)
+HOT struct pending *insert(uintptr_t key)
 {
-    if (UNLIKELY(!reserve())) {
+    if (UNLIKELY(4 * (used + 1) > 3 * (mask + 1) && !grow())) {
         dropped();
         return NULL;
     }
-    uint32_t h = home(key);
-    while (table[h].key && (table[h].key != key || shim_multiple))
-        h = (h + 1) & (room - 1);
-    struct pending *p = &table[h];
-    if (!p->key)
+    struct pending *p = UNLIKELY(shim_multiple) ? free_slot(key) : slot_of(key);
+    if (LIKELY(!p->key))
         used++;
     else if (p->info) /* its completion was never seen: the handle means the new one */
         comm_release(p->info);
@@ -122,7 +133,7 @@ static struct pending *insert(uintptr_t key)
 }
 
 /* The record to tell of a completion at: the posting statement's in the completing thread. */
-static struct site *posting_site(const struct pending *p, struct thread *t)
+static inline struct site *posting_site(const struct pending *p, struct thread *t)
 {
     struct site *site = p->site;
     if (LIKELY(site->thread == t))
@@ -162,7 +173,7 @@ void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
 void request_start(struct event *e, MPI_Request request)
 {
     enter();
-    struct pending *p = find(HANDLE(request), 0);
+    struct pending *p = find(HANDLE(request));
     struct pending started = {0};
     if (p && p->kind >= PENDING_SEND_INIT) {
         p->active = 1;
@@ -179,7 +190,7 @@ void request_start(struct event *e, MPI_Request request)
 void request_forget(MPI_Request request)
 {
     enter();
-    struct pending *p = find(HANDLE(request), 0);
+    struct pending *p = find(HANDLE(request));
     if (p)
         erase(p);
     leave();
@@ -200,7 +211,7 @@ const struct comm_info *message_take(MPI_Message message)
 {
     const struct comm_info *info = NULL;
     enter();
-    struct pending *p = find(HANDLE(message), 0);
+    struct pending *p = find(HANDLE(message));
     if (p && p->kind == PENDING_MESSAGE) {
         info = p->info;
         comm_hold(info);
@@ -239,37 +250,60 @@ static bool place(struct waiting *w, struct thread *t, int count)
     return true;
 }
 
+/* Notes handle and slot of every request; false if none of them is tracked. */
+static bool look_up(struct waiting *w, const MPI_Request *requests)
+{
+    const struct pending *entries = table;
+    const uint32_t m = mask;
+    uint64_t tracked = 0;
+    for (int i = 0; i < w->count; i++) {
+        uintptr_t key = HANDLE(requests[i]);
+        uint32_t h = home(key);
+        while (entries[h].key && entries[h].key != key)
+            h = (h + 1) & m;
+        uint64_t mark = entries[h].key ? h + 1 : 0;
+        w->keys[i] = key;
+        w->marks[i] = mark;
+        tracked |= mark;
+    }
+    return tracked;
+}
+
+/* The same by serial number, which stays good when another thread gets a handle anew. */
+static bool look_up_among(struct waiting *w, const MPI_Request *requests)
+{
+    uint64_t tracked = 0;
+    slow_lock(&lock);
+    for (int i = 0; i < w->count; i++) {
+        w->keys[i] = HANDLE(requests[i]);
+        const struct pending *p = find_among(w->keys[i], 0);
+        w->marks[i] = p ? p->serial : 0;
+        tracked |= w->marks[i];
+    }
+    slow_unlock(&lock);
+    return tracked;
+}
+
 void waiting_begin(struct waiting *w, struct thread *t, int count, const MPI_Request *requests,
                    MPI_Status *statuses, bool ignored)
 {
     w->count = count;
-    w->own_statuses = false;
-    w->none =
-        !__atomic_load_n(&used, __ATOMIC_RELAXED) || count <= 0 || !requests || !place(w, t, count);
-    if (!w->none) {
-        uint64_t tracked = 0;
-        enter();
-        for (int i = 0; i < count; i++) {
-            w->keys[i] = HANDLE(requests[i]);
-            const struct pending *p = find(w->keys[i], 0);
-            w->marks[i] = !p ? 0 : shim_multiple ? p->serial : (uint64_t)(p - table) + 1;
-            tracked |= w->marks[i];
-        }
-        leave();
-        w->none = !tracked;
-    }
-    w->own_statuses = !w->none && ignored;
+    bool some = __atomic_load_n(&used, __ATOMIC_RELAXED) && count > 0 && requests &&
+                place(w, t, count) &&
+                (UNLIKELY(shim_multiple) ? look_up_among(w, requests) : look_up(w, requests));
+    w->none = !some;
+    w->own_statuses = some && ignored;
     if (!w->own_statuses)
         w->statuses = statuses;
 }
 
 /* The entry of a completed request: where it was, unless another's removal has moved it. */
-static struct pending *completed(const struct waiting *w, int index)
+HOT struct pending *completed(const struct waiting *w, int index)
 {
-    if (shim_multiple)
-        return find(w->keys[index], w->marks[index]);
+    if (UNLIKELY(shim_multiple))
+        return find_among(w->keys[index], w->marks[index]);
     struct pending *p = &table[w->marks[index] - 1];
-    return LIKELY(p->key == w->keys[index]) ? p : find(w->keys[index], 0);
+    return LIKELY(p->key == w->keys[index]) ? p : find(w->keys[index]);
 }
 
 static int32_t completed_rank(const struct pending *done, const MPI_Status *status)
@@ -281,7 +315,7 @@ static int32_t completed_rank(const struct pending *done, const MPI_Status *stat
     return world_rank(done->info, status->MPI_SOURCE);
 }
 
-static void tell(const struct pending *done, struct thread *t, const MPI_Status *status)
+HOT void tell(const struct pending *done, struct thread *t, const MPI_Status *status)
 {
     bool read = done->kind == PENDING_READ;
     int32_t rank = completed_rank(done, status);

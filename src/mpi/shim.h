@@ -33,15 +33,27 @@ static inline uint32_t shim_via(void)
  * what the binding layer calls for its own purposes. */
 void *shim_fortran_address(void *address, void *frame, uint32_t call, bool plain);
 
-HOT bool shim_begin(struct event *e, uint32_t call, void *address, void *frame, bool plain)
+HOT bool shim_enter(struct event *e, uint32_t call, void *address, void *frame, bool plain)
 {
     if (UNLIKELY(loupe_tls.fortran_frame != NULL)) {
         address = shim_fortran_address(address, frame, call, plain);
         if (!address)
             return false;
     }
-    return event_begin(e, call, address, frame);
+    return event_enter(e, call, address, frame);
 }
+
+HOT bool shim_begin(struct event *e, uint32_t call, void *address, void *frame, bool plain)
+{
+    bool recorded = shim_enter(e, call, address, frame, plain);
+    if (LIKELY(recorded))
+        event_start(e);
+    return recorded;
+}
+
+/* For those who have something to look up before the clock starts: event_start() follows. */
+#define ENTER(e, call)                                                                             \
+    shim_enter(e, call, __builtin_return_address(0), __builtin_frame_address(0), false)
 #define BEGIN(e, call, plain)                                                                      \
     shim_begin(e, call, __builtin_return_address(0), __builtin_frame_address(0), plain)
 
@@ -124,7 +136,7 @@ struct pending {
     uint16_t active;              /* persistent: started and not yet complete */
     uint64_t bytes;               /* persistent sends */
     uint64_t serial;              /* never reused, unlike handles; MPI_THREAD_MULTIPLE only */
-};
+} __attribute__((aligned(64)));
 enum { SHIM_ANY = -100, SHIM_NOBODY = -101 };
 
 void request_track(struct event *e, MPI_Request request, enum pending_kind kind,

@@ -80,7 +80,8 @@ static inline void guard_set(struct thread *t, void *frame)
     t->guard_return = t->guard[1];
 }
 
-HOT bool event_begin(struct event *e, uint32_t call, void *address, void *frame)
+/* Everything about an event that can be done before its clock starts. */
+HOT bool event_enter(struct event *e, uint32_t call, void *address, void *frame)
 {
     struct thread *t = loupe_tls.self;
     if (UNLIKELY(!t || t->guard ||
@@ -92,11 +93,24 @@ HOT bool event_begin(struct event *e, uint32_t call, void *address, void *frame)
     guard_set(t, frame);
     e->thread = t;
     e->site = event_site(t, (uintptr_t)address, call);
+    return true;
+}
+
+HOT void event_start(struct event *e)
+{
+    struct thread *t = e->thread;
     struct record_frame *f = &t->block->frames[t->region_depth];
     f->statement = e->site->index;
     e->begin = f->begin = clock_now();
     __atomic_store_n(&t->block->depth, t->region_depth + 1, __ATOMIC_RELEASE);
-    return true;
+}
+
+HOT bool event_begin(struct event *e, uint32_t call, void *address, void *frame)
+{
+    bool recorded = event_enter(e, call, address, frame);
+    if (LIKELY(recorded))
+        event_start(e);
+    return recorded;
 }
 
 /* Writers are alone on their records; on this machine's memory order plain stores between compiler
