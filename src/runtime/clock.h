@@ -28,6 +28,14 @@ static inline uint64_t clock_now(void)
     return clock_monotonic_ns();
 }
 
+/* Reads of the TSC are not ordered among each other, and a thread may have changed its core: a
+ * moment that comes out before its beginning is the beginning. */
+static inline uint64_t clock_since(uint64_t begin, uint64_t now)
+{
+    int64_t ticks = (int64_t)(now - begin);
+    return ticks > 0 ? (uint64_t)ticks : 0;
+}
+
 /* Chooses the clock and writes the origins into the header. */
 void clock_open(struct record_header *header);
 /* Measures the length of a tick over the time since clock_open; cheap, for slow paths. */

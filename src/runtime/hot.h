@@ -143,7 +143,7 @@ HOT void event_end(struct event *e)
     statement_open(s);
     uint64_t now = clock_now();
     __atomic_store_n(&t->block->depth, t->region_depth, __ATOMIC_RELAXED);
-    e->ticks = now - e->begin;
+    e->ticks = clock_since(e->begin, now);
     t->block->last = now;
     if (UNLIKELY(t->region_depth))
         t->covered += e->ticks;

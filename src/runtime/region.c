@@ -74,7 +74,7 @@ static void close_region(struct thread *t, uint32_t d)
     struct site *site = t->region_site[d];
     struct record_statement *s = site->record;
     statement_open(s);
-    uint64_t now = clock_now(), ticks = now - t->block->frames[d].begin;
+    uint64_t now = clock_now(), ticks = clock_since(t->block->frames[d].begin, now);
     __atomic_store_n(&t->block->depth, d, __ATOMIC_RELAXED);
     uint64_t inside = t->covered - t->region_covered[d];
     uint64_t self = ticks > inside ? ticks - inside : 0;
