@@ -122,6 +122,17 @@ static char **environment_with(const char *library)
     return copy;
 }
 
+/* Sanitizers end a program before main when another library is loaded before theirs. */
+static void note_runtime(const char *line, struct program *program)
+{
+    static const char *const names[] = {"libasan.so",   "libtsan.so",       "liblsan.so",
+                                        "libhwasan.so", "libclang_rt.asan", "libclang_rt.tsan"};
+    line += strspn(line, " \t");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(line, names[i], strlen(names[i])))
+            strbuf_printf(&program->first, "%.*s:", (int)strcspn(line, " "), line);
+}
+
 /*
  * Asks the program's own loader what it would load, without running the program: in a container
  * or with an older C library ours may not load, and would take the program down with it.
@@ -139,6 +150,7 @@ static void try_preload(const char *loader, const char *path, const char *librar
     char *trouble = NULL, *rest = output.text;
     bool seen = false;
     for (char *line; (line = strsep(&rest, "\n")) && !trouble;) {
+        note_runtime(line, program);
         if (!strstr(line, library))
             continue;
         if (strstr(line, "not found") || strstr(line, "cannot be preloaded") ||
@@ -221,6 +233,7 @@ int program_check(const char *name, const char *library, struct program *program
 void program_clear(struct program *program)
 {
     free(program->path);
+    strbuf_free(&program->first);
     strbuf_free(&program->why);
     *program = (struct program){0};
 }

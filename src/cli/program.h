@@ -16,7 +16,8 @@ enum program_kind {
 struct program {
     char *path; /* that will be executed */
     enum program_kind kind;
-    struct strbuf why; /* for all but PROGRAM_GOOD: one line about what cannot be seen and why */
+    struct strbuf first; /* runtimes that insist on being loaded before any other library, ":" */
+    struct strbuf why;   /* for all but PROGRAM_GOOD: one line about what cannot be seen and why */
 };
 
 /* Finds `name` as execvp does; the path, owned by the caller, or NULL with errno set. */

@@ -45,12 +45,13 @@ void target_clear(struct target *target)
     target->library = NULL;
 }
 
-/* Ours first, so that its MPI functions come before those of others; then what the user had. */
-static void set_preload(const char *library)
+/* Ours first, so that its MPI functions come before those of others; then what the user had.
+ * `before_all`: what a sanitized program needs before even that. */
+static void set_preload(const char *library, const char *before_all)
 {
     const char *before = getenv("LD_PRELOAD");
     struct strbuf all = {0};
-    strbuf_puts(&all, library);
+    strbuf_printf(&all, "%s%s", before_all ? before_all : "", library);
     char *copy = xstrdup(before ? before : ""), *rest = copy;
     for (char *word; (word = strsep(&rest, " :"));)
         if (*word && strcmp(word, library) != 0)
@@ -85,7 +86,7 @@ int target_exec(const struct target *target, const struct job *job, char *const 
         setenv(PLACE_ENV_SPILL, job->spill_dir ? job->spill_dir : "", 1);
         setenv(PLACE_ENV_ROOT_PID, pid, 1);
         setenv(PLACE_ENV_OPTIONS, options.text, 1);
-        set_preload(target->library);
+        set_preload(target->library, target->program.first.text);
         strbuf_free(&options);
     }
     execv(target->program.path, argv);

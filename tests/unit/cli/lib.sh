@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh disable=SC2034 # the variables are the tests'
 # For the tests of the commands: a directory of their own, and TAP.
-# Arguments of every test: loupe, helper, static helper.
+# Arguments of every test: loupe, helper, static helper, sanitized helper.
 loupe=$(realpath "$1") helper=$(realpath "$2") static_helper=$(realpath "$3")
+sanitized_helper=$(realpath "$4")
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 export LOUPE_SHM_DIR="$scratch/shm" TMPDIR="$scratch/tmp"

@@ -36,6 +36,9 @@ check "the file's name has program and ranks" \
 run sh -c 'echo word | "$@"' sh "$loupe" run -q -- cat
 check "standard input is the program's" is "$out" "word"
 
+run "$loupe" run -q -- "$sanitized_helper" exit 6
+check "a sanitized program runs: its runtime stays before ours" is "$status" 6
+
 run env LD_PRELOAD=/nonexistent/mine.so "$loupe" run -q -- "$helper" env LD_PRELOAD
 check "the user's LD_PRELOAD is kept" has "$out" "/nonexistent/mine.so"
 
