@@ -53,6 +53,13 @@ ok $? "target libraries: libm is refused"
 echo 'int f(void) { return 1; }' | cc -shared -fPIC -x c - -o "$scratch/plain.so"
 "$tools/check-target-libs.py" "$scratch/plain.so" >/dev/null
 ok $? "target libraries: libc alone is fine"
+# shellcheck disable=SC2016 # the linker's $ORIGIN
+echo 'int f(void) { return 1; }' | cc -shared -fPIC -Wl,-rpath,'$ORIGIN' -x c - -o "$scratch/own.so"
+"$tools/check-target-libs.py" "$scratch/own.so" >/dev/null
+ok $? "target libraries: a run path to their own directory is fine"
+echo 'int f(void) { return 1; }' | cc -shared -fPIC -Wl,-rpath,/opt/lib -x c - -o "$scratch/path.so"
+! "$tools/check-target-libs.py" "$scratch/path.so" >/dev/null
+ok $? "target libraries: any other run path is refused"
 
 cat >"$scratch/log" <<'LOG'
 {"name": "tap", "result": "OK", "stdout": "ok 1 - a\nok 2 - b # SKIP no MPI\n1..2\n"}
