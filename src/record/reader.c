@@ -156,7 +156,7 @@ int record_refresh(struct record_reader *reader)
 
 int record_open(int dir, int spill, const char *name, struct record_reader **reader)
 {
-    size_t bytes;
+    size_t bytes = 0;
     *reader = NULL;
     if (!name_is_plain(name))
         return -EINVAL;
@@ -168,7 +168,7 @@ int record_open(int dir, int spill, const char *name, struct record_reader **rea
     struct record_reader *r = xcalloc(1, sizeof *r);
     r->dir = dir;
     r->spill = spill;
-    strcpy(r->name, name);
+    memcpy(r->name, name, strlen(name) + 1); /* name_is_plain: it fits */
     int err = 0;
     if (bytes < sizeof r->header)
         err = bytes ? -EPROTO : -EAGAIN;

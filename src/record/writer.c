@@ -51,9 +51,10 @@ static int set_dir(char to[256], const char *from)
 {
     if (!from)
         from = "";
-    if (strlen(from) >= 256)
+    size_t len = strlen(from);
+    if (len >= 256)
         return -ENAMETOOLONG;
-    strcpy(to, from);
+    memcpy(to, from, len + 1);
     return 0;
 }
 
