@@ -59,8 +59,10 @@ void coll_to_neighbor(struct event *e, const struct comm_info *info, int index, 
 void coll_each_neighbor(struct event *e, uint64_t total, uint64_t bytes_each, MPI_Comm comm)
 {
     const struct comm_info *info;
-    int count = coll_neighbors(e, comm, &info);
-    statement_bytes(e->site->record, total ? total : bytes_each * (uint64_t)count);
-    for (int i = 0; i < count; i++)
+    int count = coll_neighbors(e, comm, &info), there = 0;
+    for (int i = 0; i < count; i++) {
+        there += info->out[i] != SHIM_NOBODY;
         coll_to_neighbor(e, info, i, bytes_each);
+    }
+    statement_bytes(e->site->record, total ? total : bytes_each * (uint64_t)there);
 }

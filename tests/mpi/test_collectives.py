@@ -91,5 +91,11 @@ def neighbours():
     check("allgather", "MPI_Neighbor_allgather", N * D, [N * D, N * D])
     check("allgatherv", "MPI_Neighbor_allgatherv", N * D, [N * D, N * D])
 
+    beside = {(r, s) for r in ALL for s in ALL if abs(r - s) == 1}
+    for marker, call in ("line", "MPI_Neighbor_alltoall"), ("linev", "MPI_Neighbor_alltoallv"):
+        run.expect(marker, call,
+                   {r: (ROUNDS, ROUNDS * N * D * sum(p[0] == r for p in beside)) for r in ALL},
+                   sent={pair: (ROUNDS, ROUNDS * N * D) for pair in beside})
+
 
 lt.main(blocking, nonblocking, in_place, neighbours)
