@@ -93,8 +93,8 @@ static inline const struct comm_info *win_of(struct site *site, MPI_Win win)
 
 static inline int32_t world_rank(const struct comm_info *info, int rank)
 {
-    if (!info)
-        return RECORD_PEER_FOREIGN;
+    if (!info) /* the table is full: nothing is known of it */
+        return RECORD_PEER_OTHERS;
     if (LIKELY(!info->map))
         return rank;
     return rank >= 0 && rank < info->count ? info->map[rank] : RECORD_PEER_FOREIGN;
