@@ -2,6 +2,8 @@
 #include "view/format.h"
 #include "view/parts.h"
 
+#include "base/alloc.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -72,6 +74,9 @@ void cell_spread(struct table *t, const struct query_item *item)
 void cell_node(struct table *t, const struct graph_node *node, int indent)
 {
     char *text = format_node(node);
+    char *brief = format_node_brief(node);
     table_cell(t, "%*s%s", indent, "", text);
+    table_brief(t, brief ? xasprintf("%*s%s", indent, "", brief) : NULL);
+    free(brief);
     free(text);
 }

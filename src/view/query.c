@@ -41,11 +41,18 @@ const struct run_rank *query_longest(const struct run *run)
     return longest;
 }
 
-/* "others" is a sum over many and would always win; it stands only where nothing else does. */
-static bool worse(const struct run_peer *a, const struct run_peer *b)
+/* "others" is a sum over many and would always win, and a rank's own part of an all-to-all says
+ * nothing about whom it waits for; they stand only where nothing else does. */
+static int last_resort(const struct run *run, const struct run_peer *p)
 {
-    if ((a->peer == RUN_PEER_OTHERS) != (b->peer == RUN_PEER_OTHERS))
-        return b->peer == RUN_PEER_OTHERS;
+    return p->peer == RUN_PEER_OTHERS ? 1 : p->peer == run->ranks[p->rank].rank ? 2 : 0;
+}
+
+static bool worse(const struct run *run, const struct run_peer *a, const struct run_peer *b)
+{
+    int last_a = last_resort(run, a), last_b = last_resort(run, b);
+    if (last_a != last_b)
+        return last_a < last_b;
     return a->time > b->time || (a->time == b->time && a->bytes > b->bytes);
 }
 
@@ -54,7 +61,7 @@ static const struct run_peer *worst_peer(const struct run *run, uint32_t node)
     size_t count;
     const struct run_peer *peers = run_peers(run, node, &count), *worst = NULL;
     for (size_t i = 0; i < count; i++)
-        if (peers[i].rank < run->rank_count && (!worst || worse(&peers[i], worst)))
+        if (peers[i].rank < run->rank_count && (!worst || worse(run, &peers[i], worst)))
             worst = &peers[i];
     return worst;
 }
