@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void part_title(const struct part *p, const char *title)
 {
@@ -19,8 +20,13 @@ void part_title(const struct part *p, const char *title)
 
 void part_more(const struct part *p, size_t shown, size_t count, const char *what)
 {
-    if (count > shown)
-        strbuf_printf(p->out, "... and %zu more %s\n", count - shown, what);
+    if (count <= shown)
+        return;
+    /* "1 more statement (report --by communication)" */
+    size_t word = strcspn(what, " ");
+    bool one = count - shown == 1 && word && what[word - 1] == 's';
+    strbuf_printf(p->out, "... and %zu more %.*s%s\n", count - shown, (int)(word - one), what,
+                  what + word);
 }
 
 void part_warnings(const struct part *p, size_t most)

@@ -4,7 +4,9 @@
 #include "base/alloc.h"
 #include "view/format.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,6 +157,22 @@ bool query_same_file(const char *known, const char *asked)
     return known && (path_ends(known, asked) || path_ends(asked, known));
 }
 
+/* "binary+0x1f3c", with its directories or without, or as a narrow table has it: "bin..+0x1f3c". */
+static bool same_address(const struct graph_node *node, const char *asked)
+{
+    const char *plus = strstr(asked, "+0x"), *name = node->module;
+    char offset[32];
+    snprintf(offset, sizeof offset, "+0x%" PRIx64, node->offset);
+    if (!plus || !name || strcmp(plus, offset))
+        return false;
+    size_t len = (size_t)(plus - asked);
+    if (!memchr(asked, '/', len))
+        name = format_base(name);
+    if (len >= 2 && !strncmp(plus - 2, "..", 2) && !strncmp(name, asked, len - 2))
+        return true;
+    return !strncmp(name, asked, len) && !name[len];
+}
+
 static bool stands_at(const struct graph_node *node, const char *file, uint32_t line, bool exactly)
 {
     if (node->kind == GRAPH_PROGRAM || node->kind == GRAPH_PROCEDURE)
@@ -163,10 +181,7 @@ static bool stands_at(const struct graph_node *node, const char *file, uint32_t 
         return exactly ? !strcmp(node->file, file) : query_same_file(node->file, file);
     if (line || exactly || node->line)
         return false;
-    char *where = format_where(node);
-    bool same = !strcmp(where, file);
-    free(where);
-    return same;
+    return same_address(node, file);
 }
 
 size_t query_at(const struct run *run, const char *file, uint32_t line, uint32_t **nodes)
