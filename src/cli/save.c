@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { WIDTH_FILE = 200 };
+
 struct progress {
     struct timespec begin;
     bool terminal, shown;
@@ -151,13 +153,22 @@ bool save_color(int fd)
     return isatty(fd) == 1 && !(no_color && *no_color) && !dumb;
 }
 
-void save_report(const struct run *run, int top)
+int save_width(int fd)
 {
     struct winsize size = {0};
-    struct view_options options = {
-        .by = VIEW_SUMMARY, .top = top, .color = save_color(STDERR_FILENO)};
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0)
-        options.width = size.ws_col;
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0)
+        return size.ws_col;
+    const char *columns = getenv("COLUMNS");
+    int width = columns ? atoi(columns) : 0;
+    return width > 0 && width <= WIDTH_FILE ? width : WIDTH_FILE;
+}
+
+void save_report(const struct run *run, int top)
+{
+    struct view_options options = {.by = VIEW_SUMMARY,
+                                   .top = top,
+                                   .color = save_color(STDERR_FILENO),
+                                   .width = save_width(STDERR_FILENO)};
     struct strbuf text = {0};
     if (view_text(run, &options, &text) == 0 && text.text)
         fwrite(text.text, 1, text.len, stderr);

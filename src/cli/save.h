@@ -23,6 +23,8 @@ int save_possible(const char *output, bool force);
 void save_report(const struct run *run, int top);
 /* Colours: only for a terminal, and not with NO_COLOR. */
 bool save_color(int fd);
+/* Columns of the terminal that fd is; else COLUMNS, else so many that a file loses no name. */
+int save_width(int fd);
 
 /* Saves a job and removes it; with `keep` it stays, for its processes still run. The name of the
  * file in *path, NULL if there was nothing to save. -errno: said on standard error. */

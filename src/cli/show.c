@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 bool show_parse_at(char *at, struct view_options *options)
@@ -29,10 +28,8 @@ bool show_parse_at(char *at, struct view_options *options)
 
 void show_terminal(struct view_options *options, bool color, bool plain)
 {
-    struct winsize size = {0};
     options->color = !plain && (color || save_color(STDOUT_FILENO));
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        options->width = size.ws_col;
+    options->width = save_width(STDOUT_FILENO);
 }
 
 int show_run(const struct run *run, const struct view_options *options, bool json)

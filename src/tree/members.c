@@ -25,7 +25,7 @@ static void add(struct members *members, const char *name)
             err = record_refresh(reader);
         if (!err)
             *VEC_PUSH(members->list, members->count, members->room) =
-                (struct member){.reader = reader, .life = life};
+                (struct member){.reader = reader, .life = life, .world = h->world};
         else
             record_close(reader);
     }
@@ -44,11 +44,11 @@ static void add(struct members *members, const char *name)
 
 static int compare(const void *pa, const void *pb)
 {
-    const struct record_header *a = record_header(((const struct member *)pa)->reader);
-    const struct record_header *b = record_header(((const struct member *)pb)->reader);
+    const struct member *ma = pa, *mb = pb;
+    const struct record_header *a = record_header(ma->reader), *b = record_header(mb->reader);
     bool a_mpi = a->mpi_phase != RECORD_MPI_NONE, b_mpi = b->mpi_phase != RECORD_MPI_NONE;
     COMPARE(b_mpi, a_mpi);
-    COMPARE(a->world, b->world);
+    COMPARE(ma->world, mb->world);
     /* Those that do not know their rank yet come last: -1 as unsigned. */
     COMPARE((uint32_t)a->rank, (uint32_t)b->rank);
     COMPARE(a->started, b->started);
@@ -134,6 +134,9 @@ int members_open(const struct job *job, struct members *members)
         members_close(members);
         return err;
     }
+    if (members->count)
+        qsort(members->list, members->count, sizeof *members->list, compare);
+    members_find_worlds(members);
     if (members->count)
         qsort(members->list, members->count, sizeof *members->list, compare);
     mark_replaced(members);

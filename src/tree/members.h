@@ -10,6 +10,7 @@
 struct member {
     struct record_reader *reader;
     enum process_life life; /* dead: then the header is the last that it wrote */
+    int32_t world;          /* the header's, or one of several that were told apart */
     bool replaced;          /* a later program runs (or ran) in the same process: exec */
 };
 
@@ -29,5 +30,7 @@ struct members {
 /* -ENOENT: the job has no segments (or is gone), nothing to close then. */
 int members_open(const struct job *job, struct members *members);
 void members_close(struct members *members);
+/* Sets `world` of each; the list is sorted by the headers' worlds and ranks. (worlds.c) */
+void members_find_worlds(struct members *members);
 
 #endif

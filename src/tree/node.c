@@ -170,7 +170,7 @@ static int read_member(struct reading *r, const struct member *m)
     struct run_rank *rank = run_add_rank(r->run);
     rank->mpi = has_mpi(h);
     rank->rank = rank->mpi ? h->rank : (int32_t)number;
-    rank->world = rank->mpi ? h->world : 0;
+    rank->world = rank->mpi ? m->world : 0;
     rank->pid = h->pid;
     rank->state = state;
     rank->exit_code = state == RUN_EXITED || state == RUN_ABORTED ? h->exit_code : -1;
@@ -229,7 +229,7 @@ static bool check_worlds(struct run *run, const struct members *members)
         int32_t seen = 0, size = 0;
         for (j = i; j < members->count; j++) {
             const struct record_header *other = record_header(members->list[j].reader);
-            if (has_mpi(other) != has_mpi(h) || other->world != h->world)
+            if (has_mpi(other) != has_mpi(h) || members->list[j].world != members->list[i].world)
                 break;
             seen += other->rank >= 0;
             size = other->size > size ? other->size : size;
@@ -244,6 +244,18 @@ static bool check_worlds(struct run *run, const struct members *members)
     return whole;
 }
 
+static void warn_worlds(struct run *run)
+{
+    int32_t most = 0;
+    for (size_t i = 0; i < run->rank_count; i++)
+        most = run->ranks[i].world > most ? run->ranks[i].world : most;
+    if (most)
+        run_warn(run,
+                 "MPI was started %d times; w1:0 is rank 0 of the second one, and the efficiency "
+                 "is of all together. For a report of each: loupe run before each mpirun",
+                 most + 1);
+}
+
 static void conclude(struct reading *r, const struct members *members)
 {
     struct run *run = r->run;
@@ -256,6 +268,7 @@ static void conclude(struct reading *r, const struct members *members)
     }
     node_warn_endings(run);
     run->complete = check_worlds(run, members) && finished && !members->unreadable_count;
+    warn_worlds(run);
     notes_warn(&r->notes, run);
     for (size_t i = 0; i < members->unreadable_count; i++) {
         const struct unreadable *u = &members->unreadable[i];

@@ -123,6 +123,7 @@ static void statement_row(const struct top_state *s, struct table *t, const stru
     table_cell(t, "%s", item->worst ? format_pair(text, s->run, item->worst) : "-");
     char *name = format_node(&s->run->graph.nodes[item->node]);
     table_cell(t, "%s", name);
+    table_brief(t, format_node_brief(&s->run->graph.nodes[item->node]));
     free(name);
 }
 

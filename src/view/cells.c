@@ -2,8 +2,11 @@
 #include "view/format.h"
 #include "view/parts.h"
 
+#include "base/alloc.h"
+
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 void part_title(const struct part *p, const char *title)
 {
@@ -17,8 +20,13 @@ void part_title(const struct part *p, const char *title)
 
 void part_more(const struct part *p, size_t shown, size_t count, const char *what)
 {
-    if (count > shown)
-        strbuf_printf(p->out, "... and %zu more %s\n", count - shown, what);
+    if (count <= shown)
+        return;
+    /* "1 more statement (report --by communication)" */
+    size_t word = strcspn(what, " ");
+    bool one = count - shown == 1 && word && what[word - 1] == 's';
+    strbuf_printf(p->out, "... and %zu more %.*s%s\n", count - shown, (int)(word - one), what,
+                  what + word);
 }
 
 void part_warnings(const struct part *p, size_t most)
@@ -72,6 +80,9 @@ void cell_spread(struct table *t, const struct query_item *item)
 void cell_node(struct table *t, const struct graph_node *node, int indent)
 {
     char *text = format_node(node);
+    char *brief = format_node_brief(node);
     table_cell(t, "%*s%s", indent, "", text);
+    table_brief(t, brief ? xasprintf("%*s%s", indent, "", brief) : NULL);
+    free(brief);
     free(text);
 }

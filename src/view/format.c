@@ -185,3 +185,39 @@ char *format_node(const struct graph_node *node)
     free(where);
     return strbuf_take(&text);
 }
+
+/* C++ names are long where they say least: in the namespaces before and the parameters after. */
+char *format_procedure_brief(const char *name)
+{
+    /* Templates, operators and lambdas have these characters in their names too. */
+    if (strpbrk(name, "<>{} ") && strcspn(name, "<>{} ") < strcspn(name, "("))
+        return NULL;
+    size_t len = strcspn(name, "(");
+    const char *begin = name, *last = name;
+    for (const char *at = name; at + 1 < name + len; at++)
+        if (at[0] == ':' && at[1] == ':') {
+            begin = last;
+            last = at + 2;
+        }
+    len -= (size_t)(begin - name);
+    return len && len < strlen(name) ? strndup(begin, len) : NULL;
+}
+
+char *format_node_brief(const struct graph_node *node)
+{
+    bool line = node->file && node->line;
+    char *procedure = node->procedure ? format_procedure_brief(node->procedure) : NULL;
+    if (!procedure && (line || !node->module))
+        return NULL;
+    struct strbuf text = {0};
+    strbuf_puts(&text, node->name ? node->name : "?");
+    if (line)
+        strbuf_printf(&text, " %s:%u", format_base(node->file), node->line);
+    else if (node->module) /* its beginning where no procedure says whose code it is */
+        strbuf_printf(&text, " %.*s..+0x%" PRIx64, node->procedure ? 0 : 8,
+                      format_base(node->module), node->offset);
+    if (node->procedure)
+        strbuf_printf(&text, " in %s", procedure ? procedure : node->procedure);
+    free(procedure);
+    return strbuf_take(&text);
+}

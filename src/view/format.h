@@ -29,5 +29,10 @@ const char *format_tail(const char *path, size_t room);
 char *format_where(const struct graph_node *node);
 /* "MPI_Send solver.c:88 in solve"; a region's or procedure's own name. Owned by the caller. */
 char *format_node(const struct graph_node *node);
+/* Shorter names for a table that is too narrow, NULL where there is none; owned by the caller.
+ * "CommBrick::setup" of "LAMMPS_NS::CommBrick::setup(int)"; "MPI_Send ..+0x2b0cab in run",
+ * "MPI_Send liblammp..+0x2b0cab". */
+char *format_procedure_brief(const char *name);
+char *format_node_brief(const struct graph_node *node);
 
 #endif

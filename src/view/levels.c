@@ -3,6 +3,8 @@
 #include "view/format.h"
 #include "view/parts.h"
 
+#include "base/alloc.h"
+
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,8 +27,12 @@ static void program_row(const struct part *p, struct table *t, const struct quer
         alone.procedure = NULL;
         cell_node(t, &alone, indent);
     } else {
-        table_cell(t, "%*s%s %s", indent, "", graph_kind_name(n->kind), n->name ? n->name : "?");
+        const char *kind = graph_kind_name(n->kind);
+        char *brief = n->name ? format_procedure_brief(n->name) : NULL;
+        table_cell(t, "%*s%s %s", indent, "", kind, n->name ? n->name : "?");
+        table_brief(t, brief ? xasprintf("%*s%s %s", indent, "", kind, brief) : NULL);
         table_style(t, TABLE_HEAD);
+        free(brief);
     }
 }
 
@@ -103,6 +109,7 @@ void part_procedures(const struct part *p)
         cell_spread(t, &items[i]);
         table_cell(t, "%zu", statements ? statements[items[i].node] : 0);
         table_cell(t, "%s", n->name ? n->name : "?");
+        table_brief(t, n->name ? format_procedure_brief(n->name) : NULL);
         table_cell(t, "%s", n->file ? format_tail(n->file, 40) : "-");
     }
     if (count)

@@ -4,7 +4,9 @@
 #include "base/alloc.h"
 #include "view/format.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,11 +43,18 @@ const struct run_rank *query_longest(const struct run *run)
     return longest;
 }
 
-/* "others" is a sum over many and would always win; it stands only where nothing else does. */
-static bool worse(const struct run_peer *a, const struct run_peer *b)
+/* "others" is a sum over many and would always win, and a rank's own part of an all-to-all says
+ * nothing about whom it waits for; they stand only where nothing else does. */
+static int last_resort(const struct run *run, const struct run_peer *p)
 {
-    if ((a->peer == RUN_PEER_OTHERS) != (b->peer == RUN_PEER_OTHERS))
-        return b->peer == RUN_PEER_OTHERS;
+    return p->peer == RUN_PEER_OTHERS ? 1 : p->peer == run->ranks[p->rank].rank ? 2 : 0;
+}
+
+static bool worse(const struct run *run, const struct run_peer *a, const struct run_peer *b)
+{
+    int last_a = last_resort(run, a), last_b = last_resort(run, b);
+    if (last_a != last_b)
+        return last_a < last_b;
     return a->time > b->time || (a->time == b->time && a->bytes > b->bytes);
 }
 
@@ -54,7 +63,7 @@ static const struct run_peer *worst_peer(const struct run *run, uint32_t node)
     size_t count;
     const struct run_peer *peers = run_peers(run, node, &count), *worst = NULL;
     for (size_t i = 0; i < count; i++)
-        if (peers[i].rank < run->rank_count && (!worst || worse(&peers[i], worst)))
+        if (peers[i].rank < run->rank_count && (!worst || worse(run, &peers[i], worst)))
             worst = &peers[i];
     return worst;
 }
@@ -148,6 +157,22 @@ bool query_same_file(const char *known, const char *asked)
     return known && (path_ends(known, asked) || path_ends(asked, known));
 }
 
+/* "binary+0x1f3c", with its directories or without, or as a narrow table has it: "bin..+0x1f3c". */
+static bool same_address(const struct graph_node *node, const char *asked)
+{
+    const char *plus = strstr(asked, "+0x"), *name = node->module;
+    char offset[32];
+    snprintf(offset, sizeof offset, "+0x%" PRIx64, node->offset);
+    if (!plus || !name || strcmp(plus, offset))
+        return false;
+    size_t len = (size_t)(plus - asked);
+    if (!memchr(asked, '/', len))
+        name = format_base(name);
+    if (len >= 2 && !strncmp(plus - 2, "..", 2) && !strncmp(name, asked, len - 2))
+        return true;
+    return !strncmp(name, asked, len) && !name[len];
+}
+
 static bool stands_at(const struct graph_node *node, const char *file, uint32_t line, bool exactly)
 {
     if (node->kind == GRAPH_PROGRAM || node->kind == GRAPH_PROCEDURE)
@@ -156,10 +181,7 @@ static bool stands_at(const struct graph_node *node, const char *file, uint32_t 
         return exactly ? !strcmp(node->file, file) : query_same_file(node->file, file);
     if (line || exactly || node->line)
         return false;
-    char *where = format_where(node);
-    bool same = !strcmp(where, file);
-    free(where);
-    return same;
+    return same_address(node, file);
 }
 
 size_t query_at(const struct run *run, const char *file, uint32_t line, uint32_t **nodes)

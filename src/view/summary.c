@@ -28,6 +28,29 @@ static void line_text(const struct part *p, const char *name, const char *text)
     strbuf_putc(p->out, '\n');
 }
 
+/* A word of a command as a shell would take it again. */
+static void put_word(struct strbuf *text, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "%+,-./:=@_^";
+    if (text->len)
+        strbuf_putc(text, ' ');
+    size_t len = 0; /* what is not ASCII means nothing to a shell */
+    while (word[len] && ((unsigned char)word[len] >= 0x80 || strchr(plain, word[len])))
+        len++;
+    if (len && !word[len]) {
+        strbuf_puts(text, word);
+        return;
+    }
+    strbuf_putc(text, '\'');
+    for (; *word; word++)
+        if (*word == '\'')
+            strbuf_puts(text, "'\\''");
+        else
+            strbuf_putc(text, *word);
+    strbuf_putc(text, '\'');
+}
+
 static void line_program(const struct part *p)
 {
     const struct run *run = p->run;
@@ -49,7 +72,7 @@ static void line_program(const struct part *p)
     if (run->command && run->command[0]) {
         strbuf_clear(&text);
         for (size_t i = 0; run->command[i]; i++)
-            strbuf_printf(&text, "%s%s", i ? " " : "", run->command[i]);
+            put_word(&text, run->command[i]);
         line_text(p, "command", text.text);
     }
     strbuf_free(&text);

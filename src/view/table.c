@@ -10,6 +10,7 @@ enum { GAP = 2 };
 
 struct cell {
     char *text;
+    char *brief; /* instead of a text that must be cut; NULL: cut the text */
     int width;
     enum table_style style;
 };
@@ -33,8 +34,10 @@ void table_free(struct table *table)
 {
     if (!table)
         return;
-    for (size_t i = 0; i < table->cell_count; i++)
+    for (size_t i = 0; i < table->cell_count; i++) {
         free(table->cells[i].text);
+        free(table->cells[i].brief);
+    }
     free(table->cells);
     free(table);
 }
@@ -49,6 +52,15 @@ void table_cell(struct table *table, const char *format, ...)
     struct cell *cell = VEC_PUSH(table->cells, table->cell_count, table->cell_room);
     cell->text = strbuf_take(&text);
     cell->width = table_width(cell->text);
+}
+
+void table_brief(struct table *table, char *text)
+{
+    struct cell *cell = table->cell_count ? &table->cells[table->cell_count - 1] : NULL;
+    if (cell && !cell->brief)
+        cell->brief = text;
+    else
+        free(text);
 }
 
 void table_style(struct table *table, enum table_style style)
@@ -141,6 +153,10 @@ static void print_row(const struct table *t, const int *widths, const struct cel
             continue;
         const char *text = row ? row[c].text : t->columns[c].title;
         int cell = row ? row[c].width : table_width(text);
+        if (row && row[c].brief && cell > widths[c]) {
+            text = row[c].brief;
+            cell = table_width(text);
+        }
         cell = cell < widths[c] ? cell : widths[c];
         int before = t->columns[c].left ? 0 : widths[c] - cell;
         owed += first ? 0 : GAP;

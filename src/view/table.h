@@ -26,6 +26,9 @@ struct table *table_new(const struct table_column *columns, size_t count);
 void table_free(struct table *table); /* accepts NULL */
 /* The next cell, row by row. What is not printable becomes '?'. */
 void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* What the cell added last says where its text would be cut, to be cut itself if need be. Takes
+ * `text` over; NULL: nothing shorter says it. */
+void table_brief(struct table *table, char *text);
 /* Colour of the cell added last. */
 void table_style(struct table *table, enum table_style style);
 void table_print(const struct table *table, int width, bool color, struct strbuf *out);

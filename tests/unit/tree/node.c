@@ -311,6 +311,60 @@ static void test_without_mpi(void)
     end();
 }
 
+/* Moves a rank's whole life by so many ticks. */
+static void later(struct segment *s, uint64_t ticks)
+{
+    struct record_header *h = s->header;
+    h->started += ticks;
+    h->mpi_init_begin += ticks;
+    h->mpi_init_end += ticks;
+    h->mpi_finalize_begin += ticks;
+    h->mpi_finalize_end += ticks;
+    h->ended += ticks;
+}
+
+static int32_t world_of(const struct run *run, int32_t pid)
+{
+    for (size_t i = 0; i < run->rank_count; i++)
+        if (run->ranks[i].pid == pid)
+            return run->ranks[i].world;
+    return -1;
+}
+
+static void test_worlds(void)
+{
+    /* Three programs of two ranks: the second a little after the first, the third after their end;
+     * and one of three ranks beside the first. */
+    static const struct {
+        int rank, size;
+        uint64_t late;
+        int32_t world;
+    } ranks[] = {{0, 2, 0, 0},      {1, 2, 1000, 0},        {0, 2, 500000, 2},
+                 {1, 2, 498000, 2}, {0, 2, 30000000000, 3}, {1, 2, 30000001000, 3},
+                 {0, 3, 2000, 1},   {1, 3, 2000, 1},        {2, 3, 2000, 1}};
+    enum { COUNT = sizeof ranks / sizeof *ranks };
+    begin();
+    for (int i = 0; i < COUNT; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "w%d", (i * 7 + 3) % COUNT);
+        struct segment s = rank_segment(name, ranks[i].rank, ranks[i].size);
+        s.header->pid = 100000000 + i;
+        later(&s, ranks[i].late);
+    }
+    struct run *run = read_run();
+    bool right = run->rank_count == COUNT;
+    for (int i = 0; i < COUNT; i++)
+        right &= world_of(run, 100000000 + i) == ranks[i].world;
+    ok(right, "programs that MPI was started for are told apart by when they began");
+    ok(run->complete && run->ranks[0].world == 0 && run->ranks[COUNT - 1].world == 3,
+       "each is complete, and they stand in their order");
+    ok(warned(run, "MPI was started 4 times; w1:0 is rank 0 of the second one, and the efficiency "
+                   "is of all together. For a report of each: loupe run before each mpirun"),
+       "and it is said");
+    run_free(run);
+    end();
+}
+
 int main(void)
 {
     int top = segment_begin(root, sizeof root);
@@ -319,6 +373,7 @@ int main(void)
     test_trouble();
     test_wrappers();
     test_without_mpi();
+    test_worlds();
     close(top);
     segment_end(root);
     return tap_done();

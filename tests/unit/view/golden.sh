@@ -68,6 +68,8 @@ compare view-stencil-at-outside.txt stencil src/main.c:21
 compare view-stencil-at-absent.txt stencil halo.c:43
 compare view-stencil-at-no-file.txt stencil nowhere.c:1
 compare view-stencil-at-address.txt stencil libfoo.so.2+0x2f30
+compare view-stencil-at-address.txt stencil ..+0x2f30
+compare view-stencil-at-address.txt stencil libfoo.s..+0x2f30
 compare view-killed-summary.txt killed summary
 compare view-killed-rank.txt killed rank 80
 compare view-live-summary.txt live summary

@@ -2,7 +2,13 @@
 #include "fixture.h"
 #include "tap.h"
 
+#include "base/alloc.h"
 #include "view/matrix.h"
+#include "view/query.h"
+#include "view/report.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 static struct run *run;
 
@@ -94,10 +100,46 @@ static void test_worlds(void)
     run_free(run);
 }
 
+/* An all-to-all costs the same with everyone, oneself included. */
+static void test_worst(void)
+{
+    run = fixture_new("app", 2, 1);
+    uint32_t node = fixture_statement(run, "MPI_Alltoall", NULL, 0);
+    for (int32_t peer = 0; peer < 2; peer++)
+        run_add_peer(run, node, 0, peer, 0)->bytes = 10;
+    run_finish(run);
+    const struct run_peer *worst = query_item(run, node, 1).worst;
+    ok(worst && worst->peer == 1, "the worst peer is another rank");
+    run_free(run);
+    run = fixture_new("app", 2, 1);
+    message("MPI_Send", 1, 1, 0);
+    run_finish(run);
+    worst = query_item(run, run->peers[0].node, 1).worst;
+    ok(worst && worst->peer == 1, "unless there is none");
+    run_free(run);
+}
+
+static void test_command(void)
+{
+    struct strbuf out = {0};
+    struct view_options options = {0};
+    run = fixture_new("app", 2, 1);
+    free(run->command[3]);
+    run->command[3] = xstrdup("it's ./größe");
+    run_finish(run);
+    view_text(run, &options, &out);
+    ok(out.text && strstr(out.text, "mpirun -n 2 'it'\\''s ./größe'\n"),
+       "a command can be pasted into a shell");
+    strbuf_free(&out);
+    run_free(run);
+}
+
 int main(void)
 {
     test_both_ends();
     test_sums();
     test_worlds();
+    test_worst();
+    test_command();
     return tap_done();
 }

@@ -103,6 +103,68 @@ static void test_table(void)
     table_free(NULL);
 }
 
+static void is_brief(const char *name, const char *wanted)
+{
+    char *brief = format_procedure_brief(name);
+    ok(wanted ? brief && !strcmp(brief, wanted) : !brief, "%s is %s in short", name,
+       wanted ? wanted : "itself");
+    free(brief);
+}
+
+static void is_node_brief(const struct graph_node *node, const char *wanted)
+{
+    char *brief = format_node_brief(node);
+    ok(wanted ? brief && !strcmp(brief, wanted) : !brief, "a statement in short: %s",
+       wanted ? wanted : "itself");
+    free(brief);
+}
+
+static void test_brief(void)
+{
+    is_brief("solve", NULL);
+    is_brief("solve(int, char*)", "solve");
+    is_brief("Comm::setup", NULL);
+    is_brief("Comm::setup()", "Comm::setup");
+    is_brief("LAMMPS_NS::CommBrick::setup(int (*) [2])", "CommBrick::setup");
+    is_brief("a::b::c::d", "c::d");
+    is_brief("std::vector<a::b>::push(int)", NULL);
+    is_brief("(anonymous namespace)::f(int)", NULL);
+    is_brief("::", NULL);
+    is_brief("", NULL);
+    struct graph_node n = {.name = (char *)"MPI_Send",
+                           .module = (char *)"/usr/lib/liblammps.so.0",
+                           .offset = 0x2b0cab,
+                           .procedure = (char *)"ns::Comm::run(int)"};
+    is_node_brief(&n, "MPI_Send ..+0x2b0cab in Comm::run");
+    n.procedure = NULL;
+    is_node_brief(&n, "MPI_Send liblammp..+0x2b0cab");
+    n.file = (char *)"/src/comm.cpp";
+    n.line = 7;
+    is_node_brief(&n, NULL);
+    n.procedure = (char *)"ns::Comm::run(int)";
+    is_node_brief(&n, "MPI_Send comm.cpp:7 in Comm::run");
+}
+
+static void test_table_brief(void)
+{
+    static const struct table_column columns[] = {{.title = "name", .left = true, .shrink = 6}};
+    struct table *t = table_new(columns, 1);
+    table_cell(t, "first name");
+    table_brief(t, strdup("first"));
+    table_cell(t, "second name");
+    table_brief(t, strdup("2nd name"));
+    table_cell(t, "third name");
+    table_brief(t, NULL);
+    struct strbuf out = {0};
+    table_print(t, 11, false, &out);
+    ok(!strcmp(out.text, "name\nfirst name\nsecond name\nthird name\n"), "whole where they fit");
+    strbuf_clear(&out);
+    table_print(t, 7, false, &out);
+    ok(!strcmp(out.text, "name\nfirst\n2nd n..\nthird..\n"), "else in short, then cut");
+    strbuf_free(&out);
+    table_free(t);
+}
+
 static void test_wrap(void)
 {
     struct strbuf out = {0};
@@ -124,6 +186,8 @@ int main(void)
     test_paths();
     test_cutting();
     test_table();
+    test_brief();
+    test_table_brief();
     test_wrap();
     return tap_done();
 }
