@@ -50,9 +50,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < 50; i++)
         /* @after */
         MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-    /* clang-format off */
-    ASK512 ASK512
-    /* clang-format on */
+    ASK512;
+    ASK512;
     if (!pthread_create(&thread, NULL, more, &sum))
         pthread_join(thread, NULL);
     print_checksum((uint64_t)sum);
