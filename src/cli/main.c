@@ -5,10 +5,13 @@
 #include "cli/save.h"
 #include "cli/settings.h"
 
+#include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command *const commands[] = {
     &cmd_run, &cmd_exec, &cmd_report, &cmd_top, &cmd_ps, &cmd_collect, &cmd_ctl, &cmd_doctor,
@@ -158,8 +161,34 @@ static int help(const char *name)
     return 0;
 }
 
+/* A file that we open must not become standard error, which then writes into it. Whoever is
+ * started by us finds them closed as before, and reading or writing fails as before. */
+static void occupy_closed(void)
+{
+    static const int modes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd] | O_CLOEXEC) != fd)
+            return; /* no /dev/null: nothing can be done */
+}
+
+static void nothing(int signal)
+{
+    (void)signal;
+}
+
+/* A file that grows past `ulimit -f` is an error code for us. With a handler and not ignored: a
+ * program that we start finds the default. */
+static void survive_file_limit(void)
+{
+    struct sigaction before, action = {.sa_handler = nothing, .sa_flags = SA_RESTART};
+    if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        sigaction(SIGXFSZ, &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
+    occupy_closed();
+    survive_file_limit();
     if (argc < 2) {
         print_overview(stderr);
         return EXIT_LOUPE;

@@ -55,14 +55,22 @@ static int create_job(struct start *s)
     int err = job_create(&s->job, NULL, s->argv, settings.output);
     if (err == 0)
         err = job_set_keeper(s->job, getpid());
-    if (!err && !s->job->spill_dir)
-        log_warn("shared memory has no room; the statistics go to %s", s->job->dir);
+    char root[PATH_MAX] = "shared memory";
+    place_shm_root(root, sizeof root);
+    if (!err && strncmp(s->job->dir, root, strlen(root)) != 0)
+        log_warn("shared memory has no room, or cannot be used (see loupe doctor); the statistics "
+                 "go to %s",
+                 s->job->dir);
+    else if (!err && !s->job->spill_dir)
+        log_verbose("no directory in $TMPDIR for what does not fit into shared memory");
     if (err) {
-        char root[PATH_MAX] = "shared memory";
-        place_shm_root(root, sizeof root);
         log_error("the statistics have no place in %s (%s%s); see loupe doctor, or set "
                   "LOUPE_SHM_DIR to a directory of yours",
-                  root, strerror(-err), err == -EPERM ? ": not ours, or open to others" : "");
+                  root, strerror(-err),
+                  err == -EPERM    ? ": not ours, or open to others"
+                  : err == -EFBIG  ? ": ulimit -f"
+                  : err == -EMFILE ? ": ulimit -n"
+                                   : "");
     }
     return err;
 }
@@ -72,10 +80,14 @@ static int rewrite(struct start *s)
 {
     snprintf(s->peers, sizeof s->peers, "%d", settings.peers);
     s->self = install_self();
+    if (!s->self) {
+        log_error("loupe cannot find its own file (/proc/self/exe: %s); mount /proc",
+                  strerror(errno));
+        return -ENOENT;
+    }
     char *path = program_find(s->argv[0]);
-    if (!path || !s->self) {
+    if (!path) {
         log_error("%s: %s; check the name, or give its path", s->argv[0], strerror(errno));
-        free(path);
         return -ENOENT;
     }
     free(path);

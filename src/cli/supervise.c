@@ -22,6 +22,20 @@ static void handled_signals(sigset_t *set)
         sigaddset(set, passed_on[i]);
 }
 
+static void nothing(int signal)
+{
+    (void)signal;
+}
+
+/* Who reads our report may go before it is written; the statistics and the status must not go
+ * with it. With a handler and not ignored: the child finds the default. */
+static void survive_closed_pipe(void)
+{
+    struct sigaction before, action = {.sa_handler = nothing, .sa_flags = SA_RESTART};
+    if (sigaction(SIGPIPE, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+        sigaction(SIGPIPE, &action, NULL);
+}
+
 void supervisor_begin(struct supervisor *s)
 {
     sigset_t set;
@@ -32,6 +46,7 @@ void supervisor_begin(struct supervisor *s)
     handled_signals(&set);
     sigprocmask(SIG_BLOCK, &set, &s->mask_before);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    survive_closed_pipe();
 }
 
 void supervisor_child(const struct supervisor *s)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -26,12 +27,20 @@ void record_trouble(struct record_header *header, uint32_t bits)
         __atomic_fetch_or(&header->trouble, bits, __ATOMIC_RELAXED);
 }
 
+/* Past the limit of `ulimit -f` the kernel would send SIGXFSZ to the program. */
+static bool allowed(size_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur >= bytes;
+}
+
 /* Creates, allocates and maps a file; the descriptor does not outlive the call. Allocation comes
  * before mapping: a page that cannot be had is an error here, not a SIGBUS later. */
 static void *map_new(const char *dir, const char *name, const char *suffix, size_t bytes)
 {
     char path[320];
-    if (snprintf(path, sizeof path, "%s/%s%s", dir, name, suffix) >= (int)sizeof path)
+    if (!allowed(bytes) ||
+        snprintf(path, sizeof path, "%s/%s%s", dir, name, suffix) >= (int)sizeof path)
         return NULL;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -116,9 +125,11 @@ static void *new_extent(struct record_writer *w, int extent, uint64_t bytes, boo
         if (map)
             return map;
     }
-    *spilled = true;
-    record_trouble(w->header, RECORD_TROUBLE_SPILLED);
-    return w->spill[0] ? map_new(w->spill, w->name, suffix, bytes) : NULL;
+    void *map = w->spill[0] ? map_new(w->spill, w->name, suffix, bytes) : NULL;
+    *spilled = map != NULL;
+    if (map)
+        record_trouble(w->header, RECORD_TROUBLE_SPILLED);
+    return map;
 }
 
 /* Adds an extent; extents double, so that their number stays small. */
