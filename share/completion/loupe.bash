@@ -43,7 +43,7 @@ _loupe() {
         return
         ;;
     --by)
-        COMPREPLY=($(compgen -W "program procedure loop call communication rank peer" -- "$cur"))
+        COMPREPLY=($(compgen -W "summary program procedure loop call communication rank peer" -- "$cur"))
         return
         ;;
     -j | --job)

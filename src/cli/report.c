@@ -21,7 +21,7 @@ static const struct option_entry options[] = {
      .kind = OPTION_STRING,
      .at = &values.by,
      .value = "LEVEL",
-     .help = "program, procedure, loop, call, communication, rank or peer (the matrix)"},
+     .help = "summary, program, procedure, loop, call, communication, rank or peer (the matrix)"},
     {.name = "at",
      .kind = OPTION_STRING,
      .at = &values.at,
@@ -46,7 +46,7 @@ static const struct option_entry options[] = {
 
 static int run(int argc, char **argv)
 {
-    struct view_options view = {.top = values.top, .full = values.full};
+    struct view_options view = {.by = VIEW_TOP_DOWN, .top = values.top, .full = values.full};
     if (argc != 1)
         return command_misused(&cmd_report, argc ? "one run file at a time" : "which run file?");
     if (values.by) {

@@ -17,6 +17,7 @@ struct part {
 };
 
 void part_summary(const struct part *p);
+void part_top_down(const struct part *p);
 void part_program(const struct part *p);
 void part_procedures(const struct part *p);
 void part_communications(const struct part *p);

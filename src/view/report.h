@@ -16,7 +16,8 @@ enum view_level {
     VIEW_CALL,
     VIEW_COMMUNICATION,
     VIEW_RANK,
-    VIEW_PEER, /* the communication matrix */
+    VIEW_PEER,     /* the communication matrix */
+    VIEW_TOP_DOWN, /* what run it was, then the program's tree */
     VIEW_LEVELS
 };
 

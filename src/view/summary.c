@@ -230,12 +230,25 @@ static void statements(const struct part *p)
     free(items);
 }
 
-void part_summary(const struct part *p)
+static void heading(const struct part *p)
 {
     line_program(p);
     line_time(p);
     line_state(p);
     line_efficiency(p);
+}
+
+void part_top_down(const struct part *p)
+{
+    heading(p);
+    strbuf_putc(p->out, '\n');
+    part_program(p);
+    part_warnings(p, SIZE_MAX);
+}
+
+void part_summary(const struct part *p)
+{
+    heading(p);
     statements(p);
     regions(p);
     part_warnings(p, WARNINGS_MOST);

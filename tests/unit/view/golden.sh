@@ -55,7 +55,7 @@ fits()
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
 
-for level in summary program procedure loop call communication rank peer; do
+for level in summary top-down program procedure loop call communication rank peer; do
     compare "view-stencil-$level.txt" stencil $level
 done
 compare view-stencil-summary-80.txt stencil summary 80
