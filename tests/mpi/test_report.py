@@ -72,7 +72,9 @@ def masked(text):
 def report():
     run = lt.monitor("report", 2)
     lt.equal(run.code, 0, "the program runs")
-    texts = ["== report", masked(on_terminal([lt.LOUPE, "report", run.file]).out)]
+    summary = on_terminal([lt.LOUPE, "report", run.file, "--by", "summary"]).out
+    texts = ["== report --by summary", masked(summary),
+             "== report", masked(on_terminal([lt.LOUPE, "report", run.file]).out)]
     for level in LEVELS:
         result = on_terminal([lt.LOUPE, "report", run.file, "--by", level])
         lt.ok(result.code == 0 and not result.err, f"loupe report --by {level}", result)
