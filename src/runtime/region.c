@@ -40,6 +40,24 @@ static void count_unbalanced(void)
     __atomic_fetch_add(&h->unbalanced_regions, 1, __ATOMIC_RELAXED);
 }
 
+/* The innermost open region with this key, counted from 1; 0: none. */
+static uint32_t innermost(const struct thread *t, uint64_t key)
+{
+    uint32_t d = t->region_depth;
+    while (d > 0 && t->region_site[d - 1]->key != key)
+        d--;
+    return d;
+}
+
+/* Without a frame; but a recursion's ends must find their own begins, not those further out. */
+static void begin_too_deep(struct thread *t, const struct site *site)
+{
+    uint32_t d = innermost(t, site->key);
+    count_unbalanced();
+    if (d > 0)
+        t->region_again[d - 1]++;
+}
+
 EXPORT void loupe_runtime_begin(const char *name)
 {
     struct thread *t = enter(__builtin_frame_address(0));
@@ -50,12 +68,13 @@ EXPORT void loupe_runtime_begin(const char *name)
     if (d < REGIONS_MAX && site != t->others) {
         t->region_covered[d] = t->covered;
         t->region_site[d] = site;
+        t->region_again[d] = 0;
         t->block->frames[d].statement = site->index;
         t->block->frames[d].begin = clock_now();
         t->region_depth = d + 1;
         __atomic_store_n(&t->block->depth, d + 1, __ATOMIC_RELEASE);
     } else {
-        count_unbalanced();
+        begin_too_deep(t, site);
     }
     t->guard = NULL;
 }
@@ -93,12 +112,13 @@ EXPORT void loupe_runtime_end(const char *name)
     struct thread *t = enter(__builtin_frame_address(0));
     if (!t)
         return;
-    uint64_t key = name_key(name ? name : "");
-    uint32_t d = t->region_depth;
-    while (d > 0 && t->region_site[d - 1]->key != key)
-        d--;
+    uint32_t d = innermost(t, name_key(name ? name : ""));
     if (d == 0)
         count_unbalanced();
+    if (d > 0 && t->region_again[d - 1]) {
+        t->region_again[d - 1]--;
+        d = 0;
+    }
     /* Regions inside it that were left without an end (longjmp, early return) end here too. */
     while (d > 0 && t->region_depth >= d)
         close_region(t, t->region_depth - 1);
