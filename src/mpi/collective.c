@@ -60,7 +60,10 @@ void coll_each_neighbor(struct event *e, uint64_t total, uint64_t bytes_each, MP
 {
     const struct comm_info *info;
     int count = coll_neighbors(e, comm, &info);
-    statement_bytes(e->site->record, total ? total : bytes_each * (uint64_t)count);
-    for (int i = 0; i < count; i++)
+    uint64_t sum = 0;
+    for (int i = 0; i < count; i++) {
         coll_to_neighbor(e, info, i, bytes_each);
+        sum += info->out[i] == SHIM_NOBODY ? 0 : bytes_each;
+    }
+    statement_bytes(e->site->record, total ? total : sum);
 }
