@@ -58,10 +58,27 @@ static void begin_too_deep(struct thread *t, const struct site *site)
         t->region_again[d - 1]++;
 }
 
+/* The calling thread, if it is only because measurement is off that nothing is recorded. */
+static struct thread *switched_off(void)
+{
+    struct thread *t = loupe_tls.self;
+    return t && t->off && !t->guard ? t : NULL;
+}
+
+/* Its end must not be taken for that of the one that was open before. */
+static void begin_unseen(struct thread *t, const char *name)
+{
+    uint32_t d = innermost(t, name_key(name));
+    if (d > 0)
+        t->region_again[d - 1]++;
+}
+
 EXPORT void loupe_runtime_begin(const char *name)
 {
     struct thread *t = enter(__builtin_frame_address(0));
-    if (!t)
+    if (!t && (t = switched_off()))
+        begin_unseen(t, name ? name : "");
+    if (!t || t->off)
         return;
     struct site *site = region_site(t, name ? name : "");
     uint32_t d = t->region_depth;
@@ -88,12 +105,12 @@ static bool open_below(const struct thread *t, const struct site *site, uint32_t
     return false;
 }
 
-static void close_region(struct thread *t, uint32_t d)
+static void close_region(struct thread *t, uint32_t d, uint64_t now)
 {
     struct site *site = t->region_site[d];
     struct record_statement *s = site->record;
     statement_open(s);
-    uint64_t now = clock_now(), ticks = now - t->block->frames[d].begin;
+    uint64_t begin = t->block->frames[d].begin, ticks = now > begin ? now - begin : 0;
     __atomic_store_n(&t->block->depth, d, __ATOMIC_RELAXED);
     uint64_t inside = t->covered - t->region_covered[d];
     uint64_t self = ticks > inside ? ticks - inside : 0;
@@ -107,20 +124,27 @@ static void close_region(struct thread *t, uint32_t d)
     statement_close(s);
 }
 
+/* Regions inside it that were left without an end (longjmp, early return) end here too. */
+static void end_region(struct thread *t, const char *name, uint64_t now)
+{
+    uint32_t d = innermost(t, name_key(name));
+    if (d > 0 && t->region_again[d - 1]) {
+        t->region_again[d - 1]--;
+        return;
+    }
+    if (d == 0 && !t->off)
+        count_unbalanced();
+    while (d > 0 && t->region_depth >= d)
+        close_region(t, t->region_depth - 1, now);
+}
+
 EXPORT void loupe_runtime_end(const char *name)
 {
     struct thread *t = enter(__builtin_frame_address(0));
-    if (!t)
-        return;
-    uint32_t d = innermost(t, name_key(name ? name : ""));
-    if (d == 0)
-        count_unbalanced();
-    if (d > 0 && t->region_again[d - 1]) {
-        t->region_again[d - 1]--;
-        d = 0;
-    }
-    /* Regions inside it that were left without an end (longjmp, early return) end here too. */
-    while (d > 0 && t->region_depth >= d)
-        close_region(t, t->region_depth - 1);
-    t->guard = NULL;
+    if (t)
+        end_region(t, name ? name : "", clock_now());
+    else if ((t = switched_off())) /* it was open until then, or it would be for ever */
+        end_region(t, name ? name : "", loupe_process.writer.header->off_since);
+    if (t)
+        t->guard = NULL;
 }
