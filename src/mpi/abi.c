@@ -10,7 +10,9 @@ int abi_open(void *(*symbol)(const char *name))
 {
     abi.comm_world = symbol("ompi_mpi_comm_world");
     abi.request_null = symbol("ompi_request_null");
-    return abi.comm_world && abi.request_null ? 0 : -ENOENT;
+    abi.datatype_null = symbol("ompi_mpi_datatype_null");
+    abi.no_op = symbol("ompi_mpi_op_no_op");
+    return abi.comm_world && abi.request_null && abi.datatype_null && abi.no_op ? 0 : -ENOENT;
 }
 #else
 int abi_open(void *(*symbol)(const char *name))

@@ -20,10 +20,14 @@
 struct abi_constants {
     MPI_Comm comm_world;
     MPI_Request request_null;
+    MPI_Datatype datatype_null;
+    MPI_Op no_op;
 };
 extern struct abi_constants abi;
-#define ABI_COMM_WORLD   abi.comm_world
-#define ABI_REQUEST_NULL abi.request_null
+#define ABI_COMM_WORLD    abi.comm_world
+#define ABI_REQUEST_NULL  abi.request_null
+#define ABI_DATATYPE_NULL abi.datatype_null
+#define ABI_NO_OP         abi.no_op
 
 static inline uint64_t abi_status_bytes(const MPI_Status *s)
 {
@@ -37,8 +41,10 @@ static inline bool abi_status_cancelled(const MPI_Status *s)
 
 #else /* MPICH and those who keep its ABI */
 
-#define ABI_COMM_WORLD   MPI_COMM_WORLD
-#define ABI_REQUEST_NULL MPI_REQUEST_NULL
+#define ABI_COMM_WORLD    MPI_COMM_WORLD
+#define ABI_REQUEST_NULL  MPI_REQUEST_NULL
+#define ABI_DATATYPE_NULL MPI_DATATYPE_NULL
+#define ABI_NO_OP         MPI_NO_OP
 
 static inline uint64_t abi_status_bytes(const MPI_Status *s)
 {

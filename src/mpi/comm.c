@@ -3,11 +3,14 @@
  * Communicators and windows: from a rank in one to the rank in MPI_COMM_WORLD. Looked up with
  * local calls on first use, kept until the communicator is freed. Datatype sizes likewise.
  *
- * Writers: any thread, under `lock` with MPI_THREAD_MULTIPLE. A site's cached pointer is good while
+ * Writers: any thread, under `lock` with MPI_THREAD_MULTIPLE. MPI is asked without the lock: it
+ * has locks of its own, and may hold them while a callback of the program frees a communicator. A
+ * site's cached pointer is good while
  * shim_comm_epoch stands still; it moves on whenever an info may go away.
  */
 #include "mpi/shim.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum { BUCKETS = 256, INFOS_MAX = 16384 };
@@ -83,17 +86,21 @@ static int32_t *world_ranks(MPI_Group group, int count, bool *identity)
     int *ranks = pages_alloc(bytes);
     int32_t *map = pages_alloc(bytes);
     *identity = false;
-    if (ranks && map && shim_world_known) {
-        for (int i = 0; i < count; i++)
-            ranks[i] = i;
-        PM(Group_translate_ranks)(group, count, ranks, shim_world, map);
+    for (int i = 0; ranks && map && i < count; i++) {
+        ranks[i] = i;
+        map[i] = MPI_UNDEFINED;
+    }
+    if (ranks && map) {
+        if (shim_world_known)
+            PM(Group_translate_ranks)(group, count, ranks, shim_world, map);
         for (int i = 0; i < count; i++)
             if (map[i] == MPI_UNDEFINED)
                 map[i] = RECORD_PEER_FOREIGN;
         *identity = is_identity(map, count);
     }
+    bool known = ranks != NULL;
     pages_free(ranks, bytes);
-    if (*identity) {
+    if (*identity || !known) {
         pages_free(map, bytes);
         return NULL;
     }
@@ -161,25 +168,57 @@ static const struct comm_info *remember(struct site *site, uintptr_t key,
     return info;
 }
 
-const struct comm_info *comm_of_slow(struct site *site, MPI_Comm comm)
+static const struct comm_info *known(struct site *site, uintptr_t key)
 {
     enter();
-    struct comm_info *info = find(HANDLE(comm));
-    if (!info && (info = add(HANDLE(comm))))
-        fill_comm(info, comm);
-    remember(site, HANDLE(comm), info);
+    const struct comm_info *info = find(key);
+    if (info)
+        remember(site, key, info);
     leave();
+    return info;
+}
+
+/* Takes over what was found out; two threads may have done so at once. */
+static const struct comm_info *add_filled(struct site *site, const struct comm_info *filled)
+{
+    enter();
+    struct comm_info *info = find(filled->key);
+    bool ours = !info && (info = add(filled->key));
+    if (ours) {
+        info->map = filled->map;
+        info->count = filled->count;
+        info->me = filled->me;
+    }
+    remember(site, filled->key, info);
+    leave();
+    if (!ours)
+        free_map(filled->map, filled->count);
+    return info;
+}
+
+const struct comm_info *comm_of_slow(struct site *site, MPI_Comm comm)
+{
+    const struct comm_info *info = known(site, HANDLE(comm));
+    if (info)
+        return info;
+    int saved = errno;
+    struct comm_info filled = {.key = HANDLE(comm), .me = -1};
+    fill_comm(&filled, comm);
+    info = add_filled(site, &filled);
+    errno = saved;
     return info;
 }
 
 const struct comm_info *win_of_slow(struct site *site, MPI_Win win)
 {
-    enter();
-    struct comm_info *info = find(HANDLE(win));
-    if (!info && (info = add(HANDLE(win))))
-        fill_win(info, win);
-    remember(site, HANDLE(win), info);
-    leave();
+    const struct comm_info *info = known(site, HANDLE(win));
+    if (info)
+        return info;
+    int saved = errno;
+    struct comm_info filled = {.key = HANDLE(win), .me = -1};
+    fill_win(&filled, win);
+    info = add_filled(site, &filled);
+    errno = saved;
     return info;
 }
 
@@ -246,34 +285,42 @@ static void out_ranks(MPI_Comm comm, int topology, int me, int count, int32_t *o
     }
 }
 
-static void fill_neighbors(struct comm_info *info, MPI_Comm comm)
+static int32_t *find_neighbors(const struct comm_info *info, MPI_Comm comm, int *out_count)
 {
     int topology = MPI_UNDEFINED;
-    info->out_count = 0;
+    *out_count = 0;
     PM(Topo_test)(comm, &topology);
     int count = out_degree(comm, topology, info->me);
     if (count <= 0)
-        return;
+        return NULL;
     int32_t *out = pages_alloc((size_t)count * sizeof *out);
     if (!out)
-        return;
+        return NULL;
     for (int i = 0; i < count; i++)
         out[i] = MPI_PROC_NULL;
     out_ranks(comm, topology, info->me, count, out);
     for (int i = 0; i < count; i++)
         out[i] = out[i] == MPI_PROC_NULL ? SHIM_NOBODY : world_rank(info, out[i]);
-    info->out = out;
-    info->out_count = count;
+    *out_count = count;
+    return out;
 }
 
 const struct comm_info *comm_with_neighbors(struct site *site, MPI_Comm comm)
 {
     struct comm_info *info = (struct comm_info *)comm_of(site, comm);
-    if (info && info->out_count < 0) {
+    if (info && __atomic_load_n(&info->out_count, __ATOMIC_ACQUIRE) < 0) {
+        int saved = errno, count;
+        int32_t *out = find_neighbors(info, comm, &count);
         enter();
-        if (info->out_count < 0)
-            fill_neighbors(info, comm);
+        bool ours = info->out_count < 0;
+        if (ours) {
+            info->out = out;
+            __atomic_store_n(&info->out_count, count, __ATOMIC_RELEASE);
+        }
         leave();
+        if (!ours)
+            free_map(out, count);
+        errno = saved;
     }
     return info;
 }
@@ -281,6 +328,8 @@ const struct comm_info *comm_with_neighbors(struct site *site, MPI_Comm comm)
 uint64_t type_size_slow(struct site *site, MPI_Datatype type)
 {
     MPI_Count size = 0;
+    if (type == ABI_DATATYPE_NULL) /* of which there are none; to ask for its size is an error */
+        return 0;
     if (PM(Type_size_x)(type, &size) != MPI_SUCCESS || size < 0)
         size = 0;
     site->type = HANDLE(type);

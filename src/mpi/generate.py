@@ -163,10 +163,10 @@ AFTER = {
     "start": "request_start(&e, *request);",
     "startall": "for (int i = 0; i < count; i++)\n"
                 "    request_start(&e, array_of_requests[i]);",
-    "bcast": "coll_rooted(&e, N(count) * S(datatype), root, comm, RECORD_RECEIVED);",
-    "gather": "coll_rooted(&e, root == MPI_ROOT ? 0 : sendbuf == MPI_IN_PLACE "
+    "bcast": "coll_rooted(&e, root == MPI_PROC_NULL ? 0 : N(count) * S(datatype), root, comm, RECORD_RECEIVED);",
+    "gather": "coll_rooted(&e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 : sendbuf == MPI_IN_PLACE "
               "? N(recvcount) * S(recvtype) : N(sendcount) * S(sendtype), root, comm, RECORD_SENT);",
-    "gatherv": "coll_rooted(&e, root == MPI_ROOT ? 0 : sendbuf == MPI_IN_PLACE "
+    "gatherv": "coll_rooted(&e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 : sendbuf == MPI_IN_PLACE "
                "? N(recvcounts[coll_me(&e, comm)]) * S(recvtype) : N(sendcount) * S(sendtype), "
                "root, comm, RECORD_SENT);",
     "scatter": "coll_rooted(&e, coll_is_root(&e, root, comm) "
@@ -204,8 +204,8 @@ AFTER = {
                  "    coll_to(&e, info, i, each);\n"
                  "}\n"
                  "statement_bytes(e.site->record, total);",
-    "reduce": "coll_rooted(&e, root == MPI_ROOT ? 0 : N(count) * S(datatype), root, comm, "
-              "RECORD_SENT);",
+    "reduce": "coll_rooted(&e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 "
+              ": N(count) * S(datatype), root, comm, RECORD_SENT);",
     "allreduce": "statement_bytes(e.site->record, N(count) * S(datatype));",
     "reduce_scatter": "uint64_t total = 0;\n"
                       "for (int i = 0; i < coll_members(&e, comm); i++)\n"
@@ -236,7 +236,9 @@ AFTER = {
            "N(origin_count) * S(origin_datatype), e.ticks);",
     "get": "count_message(&e, win_of(e.site, win), target_rank, RECORD_RECEIVED, "
            "N(origin_count) * S(origin_datatype), e.ticks);",
-    "get_accumulate": "count_message(&e, win_of(e.site, win), target_rank, RECORD_SENT, "
+    # Nothing goes to the target without an operation, and what its arguments say means nothing.
+    "get_accumulate": "if (op != ABI_NO_OP)\n"
+                      "    count_message(&e, win_of(e.site, win), target_rank, RECORD_SENT, "
                       "N(origin_count) * S(origin_datatype), e.ticks);\n"
                       "count_message(&e, win_of(e.site, win), target_rank, RECORD_RECEIVED, "
                       "N(result_count) * S(result_datatype), 0);",
@@ -278,23 +280,32 @@ PLAIN = """\
 }}
 """
 
-# Completion: look at the requests first, tell of each completed one afterwards.
+# Completion: look at the requests first, tell of each completed one afterwards. Both MPIs return
+# MPI_ERR_IN_STATUS whether or not the program takes the statuses, so ours in place change nothing.
 COMPLETE = """\
 {head}
 {{
     uint32_t via = shim_via();
     struct event e;
-    if (!ENTER(&e, CALL_{name}))
-        return NEXT(via, {psymbol}, {name})({args});
     struct waiting w;
+    if (!ENTER(&e, CALL_{name})) {{
+        bool unseen = waiting_unseen(&w, {count}, {requests});
+        int returned = NEXT(via, {psymbol}, {name})({args});
+        if (unseen)
+            waiting_drop(&w, loupe_tls.self, {requests}, NULL);
+        return returned;
+    }}
     waiting_begin(&w, e.thread, {count}, {requests}, {status}, {status} == {ignore});
     event_start(&e);
     int returned = NEXT(via, {psymbol}, {name})({swapped});
     event_end(&e);
-    event_done(&e);
+    event_close(&e);
     if (returned == MPI_SUCCESS{if_flag} && !w.none)
 {told}
-{error}    return returned;
+    else if (returned != MPI_SUCCESS)
+        waiting_drop(&w, e.thread, {requests}, {known});
+    event_leave(&e);
+    return returned;
 }}
 """
 
@@ -438,15 +449,11 @@ def completion(call, head):
     several = "statuses" in [p.meaning for p in call.params]
     status = "array_of_statuses" if several else "status"
     swapped = call.args.replace(status, "w.statuses")
-    error = ""
-    if call.cls in ("waitall", "testall"):
-        # Who ignores statuses is told the error itself by some MPIs; with our statuses in place
-        # it would only learn that there was one.
-        error = ("    if (returned == MPI_ERR_IN_STATUS && w.own_statuses)\n"
-                 "        returned = waiting_error(&w);\n")
     return COMPLETE.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args, count=count,
                            requests=requests, status=status, if_flag=if_flag, told=told,
-                           error=error, swapped=swapped,
+                           swapped=swapped,
+                           known="returned == MPI_ERR_IN_STATUS ? w.statuses : NULL"
+                           if call.cls in ("waitall", "testall") else "NULL",
                            ignore="MPI_STATUSES_IGNORE" if several else "MPI_STATUS_IGNORE")
 
 

@@ -143,6 +143,7 @@ void life_init_end(int result, int level, void *address, uint32_t call)
     loupe_process.hold = false;
     if (h && result == MPI_SUCCESS && h->mpi_phase == RECORD_MPI_INITIALIZING) {
         shim_world_known = PM(Comm_group)(ABI_COMM_WORLD, &shim_world) == MPI_SUCCESS;
+        PM(Query_thread)(&level); /* the environment can ask for more than the program did */
         begin_rank(h, level);
         record_init(address, call);
         rank_has_begun(h);

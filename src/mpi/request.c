@@ -94,11 +94,9 @@ static bool grow(void)
 }
 
 /* Closes the gap, so that no tombstones pile up over a long run. */
-static void erase(struct pending *p)
+static void take_out(struct pending *p)
 {
     uint32_t hole = (uint32_t)(p - table);
-    if (p->info)
-        comm_release(p->info);
     for (uint32_t i = (hole + 1) & mask; table[i].key; i = (i + 1) & mask) {
         uint32_t distance = (i - home(table[i].key)) & mask;
         if (distance >= ((i - hole) & mask)) {
@@ -108,6 +106,13 @@ static void erase(struct pending *p)
     }
     table[hole].key = 0;
     used--;
+}
+
+static void erase(struct pending *p)
+{
+    if (p->info)
+        comm_release(p->info);
+    take_out(p);
 }
 
 static void dropped(void)
@@ -331,25 +336,56 @@ HOT void tell(const struct pending *done, struct thread *t, const MPI_Status *st
     statement_close(site->record);
 }
 
-void waiting_tell(struct waiting *w, struct thread *t, int index, const MPI_Status *status)
+/* Takes a completed request out of the table, or a persistent one out of its activity. What is to
+ * be told of it is told without the lock: a first visit can take long. Its info stays held. */
+static bool take(const struct waiting *w, int index, struct pending *done)
 {
+    bool receives = false;
     enter();
     struct pending *p = completed(w, index);
     if (p && (p->kind == PENDING_RECV || p->kind == PENDING_READ)) {
-        tell(p, t, status);
-        erase(p);
+        *done = *p;
+        receives = true;
+        take_out(p);
     } else if (p && p->active) {
-        if (p->kind == PENDING_RECV_INIT)
-            tell(p, t, status);
         p->active = 0;
+        *done = *p;
+        receives = p->kind == PENDING_RECV_INIT;
+        if (receives && p->info)
+            comm_hold(p->info);
     }
     leave();
+    return receives;
 }
 
-int waiting_error(const struct waiting *w)
+void waiting_tell(struct waiting *w, struct thread *t, int index, const MPI_Status *status)
 {
-    for (int i = 0; i < w->count; i++)
-        if (w->statuses[i].MPI_ERROR != MPI_SUCCESS && w->statuses[i].MPI_ERROR != MPI_ERR_PENDING)
-            return w->statuses[i].MPI_ERROR;
-    return MPI_ERR_IN_STATUS;
+    struct pending done;
+    if (!take(w, index, &done))
+        return;
+    if (status)
+        tell(&done, t, status);
+    if (done.info)
+        comm_release(done.info);
+}
+
+bool waiting_unseen(struct waiting *w, int count, const MPI_Request *requests)
+{
+    struct thread *t = loupe_tls.self;
+    if (!t || !t->off || t->guard)
+        return false;
+    waiting_begin(w, t, count, requests, NULL, false);
+    return !w->none;
+}
+
+/* Handles that are gone; persistent ones stay, and those that failed are not active any more. */
+void waiting_drop(struct waiting *w, struct thread *t, const MPI_Request *requests,
+                  const MPI_Status *statuses)
+{
+    for (int i = 0; !w->none && i < w->count; i++) {
+        const MPI_Status *s =
+            statuses && statuses[i].MPI_ERROR == MPI_SUCCESS ? &statuses[i] : NULL;
+        if (w->marks[i] && requests[i] == ABI_REQUEST_NULL)
+            waiting_tell(w, t, i, s);
+    }
 }

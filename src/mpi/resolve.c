@@ -13,6 +13,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ _Static_assert(offsetof(struct runtime_tls, fortran_address) == TLS_FORTRAN_ADDR
 _Static_assert(offsetof(struct runtime_tls, fortran_call) == TLS_FORTRAN_CALL, "stubs");
 _Static_assert(offsetof(struct runtime_tls, via_pmpi) == TLS_VIA_PMPI, "stubs");
 
-enum { OBJECTS_MAX = 512 };
+enum { OBJECTS_MAX = 512, PATIENCE = 1000 /* tenths of a millisecond */ };
 
 static void *mpi_library; /* handle; NULL: not found yet */
 static const struct shim_table *shim;
@@ -222,17 +223,46 @@ static void *fortran_target(uint32_t index)
     return target;
 }
 
+/* Whoever holds the lock may wait for the dynamic linker, and that for us: a library that calls MPI
+ * while it is being loaded. Then this one call goes on unseen. */
+static void *unseen_target(uint64_t slot)
+{
+    char name[128] = "P";
+    if (slot >= 2 * (uint64_t)stub_calls)
+        return dlsym(RTLD_NEXT, stub_fortran_symbols[slot - 2 * stub_calls]);
+    snprintf(name + 1, sizeof name - 1, "%s", stub_symbols[slot % stub_calls]);
+    void *target = next_definition(slot < stub_calls ? name + 1 : name);
+    return target ? target : next_definition(name);
+}
+
+static void *lock_or_target(uint64_t slot)
+{
+    for (int tries = 0; __atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE); tries++) {
+        void *target = tries < PATIENCE ? NULL : unseen_target(slot);
+        if (target)
+            return target;
+        usleep(100);
+    }
+    return NULL;
+}
+
 __attribute__((visibility("hidden"))) void *stub_target(uint64_t slot)
 {
-    int saved = errno;
-    void *target;
-    slow_lock(&lock);
+    int saved = errno, cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    void *target = lock_or_target(slot);
+    if (target) {
+        pthread_setcancelstate(cancel, NULL);
+        errno = saved;
+        return target;
+    }
     if (slot < 2 * (uint64_t)stub_calls)
         target = call_target((uint32_t)slot % stub_calls, slot >= stub_calls);
     else
         target = fortran_target((uint32_t)slot - 2 * stub_calls);
     slow_unlock(&lock);
     __atomic_store_n(&loupe_slots[slot], target, __ATOMIC_RELEASE);
+    pthread_setcancelstate(cancel, NULL);
     errno = saved;
     return target;
 }

@@ -95,9 +95,9 @@ static inline int32_t world_rank(const struct comm_info *info, int rank)
 {
     if (!info) /* the table is full: nothing is known of it */
         return RECORD_PEER_OTHERS;
-    if (LIKELY(!info->map))
-        return rank;
-    return rank >= 0 && rank < info->count ? info->map[rank] : RECORD_PEER_FOREIGN;
+    if (UNLIKELY((uint32_t)rank >= (uint32_t)info->count))
+        return RECORD_PEER_FOREIGN;
+    return LIKELY(!info->map) ? rank : info->map[rank];
 }
 
 uint64_t type_size_slow(struct site *site, MPI_Datatype type);
@@ -163,15 +163,19 @@ struct waiting {
 void waiting_begin(struct waiting *w, struct thread *t, int count, const MPI_Request *requests,
                    MPI_Status *statuses, bool ignored);
 void waiting_tell(struct waiting *w, struct thread *t, int index, const MPI_Status *status);
-/* Request `index` is complete with this status; inside the event, outside its odd section. */
+/* Request `index` is complete with this status; between event_close and event_leave. */
 static inline void waiting_complete(struct waiting *w, struct thread *t, int index,
                                     const MPI_Status *status)
 {
     if (!w->none && index >= 0 && index < w->count && w->marks[index])
         waiting_tell(w, t, index, status);
 }
-/* The error of the first request that has one, for those who ignore statuses. */
-int waiting_error(const struct waiting *w);
+/* For a completion that is not recorded because measurement is off: false, or what to drop. */
+bool waiting_unseen(struct waiting *w, int count, const MPI_Request *requests);
+/* Forgets the requests that are complete although the call failed or was not recorded: their
+ * handles will mean others. Those that `statuses` (NULL: unknown) says went well are told of. */
+void waiting_drop(struct waiting *w, struct thread *t, const MPI_Request *requests,
+                  const MPI_Status *statuses);
 
 /* Life (life.c). */
 void life_init_begin(void);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +18,7 @@ enum {
     HEADER_BYTES = RECORD_CHUNK,
     FIRST_CHUNKS = RECORD_EXTENT_FIRST / RECORD_CHUNK,
     GROW_TRIES = 2000,   /* yields before an event is folded instead */
+    GROW_PAUSE = 4096,   /* chunks refused without trying after no extent could be had */
     SMALL_SHM_MIB = 256, /* below this, shared memory is left alone before MPI_Init */
     HEADROOM_MIB = 8,    /* always left for MPI, or an eighth of a smaller file system */
 };
@@ -27,21 +29,18 @@ void record_trouble(struct record_header *header, uint32_t bits)
         __atomic_fetch_or(&header->trouble, bits, __ATOMIC_RELAXED);
 }
 
-/* Past the limit of `ulimit -f` the kernel would send SIGXFSZ to the program. */
-static bool allowed(size_t bytes)
+/* To reach beyond the limit on a file's size would not only fail, but end the program by SIGXFSZ.
+ */
+static bool within_limit(size_t bytes)
 {
     struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur >= bytes;
+    return getrlimit(RLIMIT_FSIZE, &limit) || bytes <= limit.rlim_cur;
 }
 
-/* Creates, allocates and maps a file; the descriptor does not outlive the call. Allocation comes
- * before mapping: a page that cannot be had is an error here, not a SIGBUS later. */
-static void *map_new(const char *dir, const char *name, const char *suffix, size_t bytes)
+/* Allocation comes before mapping: a page that cannot be had is an error here, not a SIGBUS
+ * later. */
+static void *map_path(const char *path, size_t bytes)
 {
-    char path[320];
-    if (!allowed(bytes) ||
-        snprintf(path, sizeof path, "%s/%s%s", dir, name, suffix) >= (int)sizeof path)
-        return NULL;
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return NULL;
@@ -53,6 +52,21 @@ static void *map_new(const char *dir, const char *name, const char *suffix, size
         unlink(path);
         return NULL;
     }
+    return map;
+}
+
+/* Creates, allocates and maps a file; the descriptor does not outlive the call. A thread that is
+ * cancelled must not end in here, with a lock held. */
+static void *map_new(const char *dir, const char *name, const char *suffix, size_t bytes)
+{
+    char path[320];
+    int cancel;
+    if (snprintf(path, sizeof path, "%s/%s%s", dir, name, suffix) >= (int)sizeof path ||
+        !within_limit(bytes))
+        return NULL;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    void *map = map_path(path, bytes);
+    pthread_setcancelstate(cancel, NULL);
     return map;
 }
 
@@ -161,7 +175,14 @@ static int grow(struct record_writer *w)
 {
     if (__atomic_exchange_n(&w->growing, 1, __ATOMIC_ACQUIRE))
         return -EBUSY;
-    int error = add_extent(w);
+    int error = 0;
+    if (w->pause) {
+        w->pause--;
+        error = -ENOSPC;
+    } else if (__atomic_load_n(&w->next, __ATOMIC_RELAXED) >= w->total) { /* none has come since */
+        error = add_extent(w);
+        w->pause = error ? GROW_PAUSE : 0; /* events go on, and each of them asks */
+    }
     __atomic_store_n(&w->growing, 0, __ATOMIC_RELEASE);
     return error;
 }

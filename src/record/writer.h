@@ -27,6 +27,7 @@ struct record_writer {
     } extents[RECORD_EXTENTS];
     uint32_t next, total; /* chunks: taken, and there; atomic */
     uint32_t growing;     /* a thread adds an extent; atomic */
+    uint32_t pause;       /* under `growing`: requests to refuse before the next try */
 };
 
 /* Creates NAME.hdr in `dir`, or in `spill` if that fails; both must be directories of ours. */

@@ -150,10 +150,21 @@ HOT void event_end(struct event *e)
     statement_add(s, e->ticks); /* its self time is its time: readers know */
 }
 
-HOT void event_done(struct event *e)
+/* The two halves of event_done, for those who go on to other statements in between. */
+HOT void event_close(struct event *e)
 {
     statement_close(e->site->record);
+}
+
+HOT void event_leave(struct event *e)
+{
     e->thread->guard = NULL;
+}
+
+HOT void event_done(struct event *e)
+{
+    event_close(e);
+    event_leave(e);
 }
 
 static inline uint32_t size_bucket(uint64_t bytes)

@@ -44,6 +44,18 @@ static void read_build_id(struct search *s, const struct dl_phdr_info *info, con
     }
 }
 
+/* A note that is in no loaded segment is in the file only. */
+static bool is_loaded(const struct dl_phdr_info *info, const ElfW(Phdr) * note)
+{
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        if (ph->p_type == PT_LOAD && ph->p_flags & PF_R && note->p_vaddr >= ph->p_vaddr &&
+            note->p_vaddr + note->p_memsz <= ph->p_vaddr + ph->p_memsz)
+            return true;
+    }
+    return false;
+}
+
 static int visit(struct dl_phdr_info *info, size_t size, void *data)
 {
     struct search *s = data;
@@ -69,7 +81,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
     s->is.bias = info->dlpi_addr;
     s->path = info->dlpi_name;
     for (int i = 0; i < info->dlpi_phnum && !s->is.build_id_len; i++)
-        if (info->dlpi_phdr[i].p_type == PT_NOTE)
+        if (info->dlpi_phdr[i].p_type == PT_NOTE && is_loaded(info, &info->dlpi_phdr[i]))
             read_build_id(s, info, &info->dlpi_phdr[i]);
     return 1;
 }

@@ -43,8 +43,12 @@ void pages_free(void *pages, size_t bytes)
 
 void slow_lock(uint32_t *lock)
 {
-    while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
-        sched_yield();
+    const struct timespec nap = {0, 50 * 1000};
+    for (int tries = 0; __atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE); tries++)
+        if (tries < 100)
+            sched_yield();
+        else /* a real-time thread yields to none below it, not even to the one that holds it */
+            syscall(SYS_nanosleep, &nap, NULL); /* not libc's: that is a cancellation point */
 }
 
 void slow_unlock(uint32_t *lock)
@@ -126,11 +130,13 @@ bool process_open(void)
         return true;
     if (p->impossible)
         return false;
-    int saved = errno;
+    int saved = errno, cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     slow_lock(&open_lock);
     if (loupe_control == &no_control && !p->impossible && !open_segment())
         p->impossible = true;
     slow_unlock(&open_lock);
+    pthread_setcancelstate(cancel, NULL);
     errno = saved;
     return !p->impossible;
 }
@@ -175,6 +181,7 @@ static void forked_child(void)
         pthread_setspecific(thread_end_key, NULL);
     thread_forget_all();
     module_forget_all();
+    site_forget_all();
 }
 
 static void thread_ended(void *t)
@@ -190,8 +197,14 @@ void thread_end_arm(struct thread *t)
         pthread_setspecific(thread_end_key, t);
 }
 
+/* Looked up at the start: _exit may be called where the dynamic linker must not be, in a signal
+ * handler say. */
+static void (*next_exit)(int), (*next_Exit)(int);
+
 __attribute__((constructor)) static void start(void)
 {
+    *(void **)&next_exit = dlsym(RTLD_NEXT, "_exit");
+    *(void **)&next_Exit = dlsym(RTLD_NEXT, "_Exit");
     if (!getenv(PLACE_ENV_JOB_DIR)) {
         loupe_process.impossible = true;
         return;
@@ -207,12 +220,10 @@ __attribute__((constructor)) static void start(void)
 }
 
 /* _exit leaves no other trace; exit() does not come through here. */
-static _Noreturn void leave(const char *name, int status)
+static _Noreturn void leave(void (*next)(int), int status)
 {
     if (loupe_process.writer.header)
         process_ended(state_at_exit(), status & 0xff);
-    void (*next)(int) = NULL;
-    *(void **)&next = dlsym(RTLD_NEXT, name);
     if (next)
         next(status);
     for (;;)
@@ -221,12 +232,12 @@ static _Noreturn void leave(const char *name, int status)
 
 EXPORT _Noreturn void _exit(int status)
 {
-    leave("_exit", status);
+    leave(next_exit, status);
 }
 
 EXPORT _Noreturn void _Exit(int status)
 {
-    leave("_Exit", status);
+    leave(next_Exit, status);
 }
 
 EXPORT int dlclose(void *handle)

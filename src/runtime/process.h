@@ -26,6 +26,7 @@ void process_say(const char *text, const char *more);
  * what to take off an address. */
 uint32_t module_at(uintptr_t address, uintptr_t *bias);
 void module_forget_all(void);
+void site_forget_all(void);
 
 /* Private memory in whole pages: malloc belongs to the program. NULL when there is none. */
 void *pages_alloc(size_t bytes) EXPORT_AS(pages_alloc);

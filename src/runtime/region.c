@@ -40,22 +40,58 @@ static void count_unbalanced(void)
     __atomic_fetch_add(&h->unbalanced_regions, 1, __ATOMIC_RELAXED);
 }
 
+/* The innermost open region with this key, counted from 1; 0: none. */
+static uint32_t innermost(const struct thread *t, uint64_t key)
+{
+    uint32_t d = t->region_depth;
+    while (d > 0 && t->region_site[d - 1]->key != key)
+        d--;
+    return d;
+}
+
+/* Without a frame; but a recursion's ends must find their own begins, not those further out. */
+static void begin_too_deep(struct thread *t, const struct site *site)
+{
+    uint32_t d = innermost(t, site->key);
+    count_unbalanced();
+    if (d > 0)
+        t->region_again[d - 1]++;
+}
+
+/* The calling thread, if it is only because measurement is off that nothing is recorded. */
+static struct thread *switched_off(void)
+{
+    struct thread *t = loupe_tls.self;
+    return t && t->off && !t->guard ? t : NULL;
+}
+
+/* Its end must not be taken for that of the one that was open before. */
+static void begin_unseen(struct thread *t, const char *name)
+{
+    uint32_t d = innermost(t, name_key(name));
+    if (d > 0)
+        t->region_again[d - 1]++;
+}
+
 EXPORT void loupe_runtime_begin(const char *name)
 {
     struct thread *t = enter(__builtin_frame_address(0));
-    if (!t)
+    if (!t && (t = switched_off()))
+        begin_unseen(t, name ? name : "");
+    if (!t || t->off)
         return;
     struct site *site = region_site(t, name ? name : "");
     uint32_t d = t->region_depth;
     if (d < REGIONS_MAX && site != t->others) {
         t->region_covered[d] = t->covered;
         t->region_site[d] = site;
+        t->region_again[d] = 0;
         t->block->frames[d].statement = site->index;
         t->block->frames[d].begin = clock_now();
         t->region_depth = d + 1;
         __atomic_store_n(&t->block->depth, d + 1, __ATOMIC_RELEASE);
     } else {
-        count_unbalanced();
+        begin_too_deep(t, site);
     }
     t->guard = NULL;
 }
@@ -69,12 +105,12 @@ static bool open_below(const struct thread *t, const struct site *site, uint32_t
     return false;
 }
 
-static void close_region(struct thread *t, uint32_t d)
+static void close_region(struct thread *t, uint32_t d, uint64_t now)
 {
     struct site *site = t->region_site[d];
     struct record_statement *s = site->record;
     statement_open(s);
-    uint64_t now = clock_now(), ticks = clock_since(t->block->frames[d].begin, now);
+    uint64_t ticks = clock_since(t->block->frames[d].begin, now);
     __atomic_store_n(&t->block->depth, d, __ATOMIC_RELAXED);
     uint64_t inside = t->covered - t->region_covered[d];
     uint64_t self = ticks > inside ? ticks - inside : 0;
@@ -88,19 +124,27 @@ static void close_region(struct thread *t, uint32_t d)
     statement_close(s);
 }
 
+/* Regions inside it that were left without an end (longjmp, early return) end here too. */
+static void end_region(struct thread *t, const char *name, uint64_t now)
+{
+    uint32_t d = innermost(t, name_key(name));
+    if (d > 0 && t->region_again[d - 1]) {
+        t->region_again[d - 1]--;
+        return;
+    }
+    if (d == 0 && !t->off)
+        count_unbalanced();
+    while (d > 0 && t->region_depth >= d)
+        close_region(t, t->region_depth - 1, now);
+}
+
 EXPORT void loupe_runtime_end(const char *name)
 {
     struct thread *t = enter(__builtin_frame_address(0));
-    if (!t)
-        return;
-    uint64_t key = name_key(name ? name : "");
-    uint32_t d = t->region_depth;
-    while (d > 0 && t->region_site[d - 1]->key != key)
-        d--;
-    if (d == 0)
-        count_unbalanced();
-    /* Regions inside it that were left without an end (longjmp, early return) end here too. */
-    while (d > 0 && t->region_depth >= d)
-        close_region(t, t->region_depth - 1);
-    t->guard = NULL;
+    if (t)
+        end_region(t, name ? name : "", clock_now());
+    else if ((t = switched_off())) /* it was open until then, or it would be for ever */
+        end_region(t, name ? name : "", loupe_process.writer.header->off_since);
+    if (t)
+        t->guard = NULL;
 }

@@ -9,7 +9,7 @@
 enum { PAGE = 4096 };
 
 /* A bump arena of private pages for sites; they live as long as the process. */
-static uint32_t arena_lock;
+static uint32_t arena_lock, name_lock;
 static char *arena;
 static size_t arena_left;
 
@@ -30,6 +30,13 @@ void *arena_alloc(size_t bytes)
     }
     slow_unlock(&arena_lock);
     return p;
+}
+
+void site_forget_all(void)
+{
+    arena_lock = name_lock = 0;
+    arena = NULL; /* another thread of the parent may have been inside */
+    arena_left = 0;
 }
 
 static bool remember_chunk(struct thread *t, struct record_chunk *chunk)
@@ -93,10 +100,10 @@ static struct site *new_site(struct thread *t, uint64_t key)
     struct record_statement *s = NULL;
     struct site *site = NULL;
     if (t->statement_count < RECORD_STATEMENTS_MAX && slots_reserve(t))
-        site = arena_alloc(sizeof *site);
-    if (site)
         s = next_record(t, &t->statements, RECORD_KIND_STATEMENTS, sizeof *s);
-    if (!s) {
+    if (s) /* last: what is allocated here is never given back */
+        site = arena_alloc(sizeof *site);
+    if (!site) {
         record_trouble(loupe_process.writer.header, RECORD_TROUBLE_STATEMENTS);
         return NULL;
     }
@@ -126,13 +133,24 @@ struct site *site_add(struct thread *t, uint64_t key, uintptr_t address, uint32_
     uint32_t module = address ? module_at(address, &bias) : RECORD_NO_MODULE;
     struct site *site = new_site(t, key);
     if (!site)
-        return t->others;
+        return NULL;
     site->module = module;
     site->record->call = call;
     site->record->module = module;
     site->record->offset = address - bias;
     publish_site(t, site);
     return site;
+}
+
+/* What is folded once stays so: another search at each visit would cost far more than the visit. */
+static struct site *fold(struct thread *t, uint64_t key)
+{
+    if (t->slot_count < 2 * RECORD_STATEMENTS_MAX && slots_reserve(t)) {
+        slots_put(t, key, t->others);
+        t->slot_count++;
+    }
+    t->others->code_epoch = loupe_code_epoch;
+    return t->others;
 }
 
 static struct site *still_the_same(struct thread *t, uint64_t key, uintptr_t address)
@@ -144,7 +162,7 @@ static struct site *still_the_same(struct thread *t, uint64_t key, uintptr_t add
         return NULL;
     struct site *site = t->slots[h].site;
     uintptr_t bias;
-    if (module_at(address, &bias) != site->module)
+    if (site != t->others && module_at(address, &bias) != site->module)
         return NULL; /* other code stands there now: a statement of its own */
     site->code_epoch = loupe_code_epoch;
     return site;
@@ -156,6 +174,8 @@ struct site *event_site_slow(struct thread *t, uint64_t key, uintptr_t address, 
     struct site *site = still_the_same(t, key, address);
     if (!site)
         site = site_add(t, key, address, call);
+    if (!site)
+        site = fold(t, key);
     clock_measure(loupe_process.writer.header);
     errno = saved;
     return site;
@@ -164,9 +184,9 @@ struct site *event_site_slow(struct thread *t, uint64_t key, uintptr_t address, 
 static uint32_t add_name(const char *name)
 {
     static struct record_cursor cursor;
-    static uint32_t lock, count, pid;
+    static uint32_t count, pid;
     struct record_header *h = loupe_process.writer.header;
-    slow_lock(&lock);
+    slow_lock(&name_lock);
     if (pid != (uint32_t)h->pid) { /* a forked child starts anew */
         cursor = (struct record_cursor){0};
         count = 0;
@@ -182,16 +202,18 @@ static uint32_t add_name(const char *name)
         record_cursor_publish(&cursor);
         index = count++;
     }
-    slow_unlock(&lock);
+    slow_unlock(&name_lock);
     return n ? index : UINT32_MAX;
 }
 
 struct site *site_add_region(struct thread *t, uint64_t key, const char *name)
 {
-    uint32_t index = add_name(name);
-    struct site *site = index == UINT32_MAX ? NULL : new_site(t, key);
-    if (!site)
-        return t->others;
+    int saved = errno;
+    struct site *site = new_site(t, key);
+    uint32_t index = site ? add_name(name) : UINT32_MAX;
+    errno = saved;
+    if (index == UINT32_MAX)
+        return fold(t, key);
     site->record->call = RECORD_CALL_REGION;
     site->record->module = RECORD_NO_MODULE;
     site->record->name = index;

@@ -70,6 +70,7 @@ struct thread {
     uint32_t chunk_count, chunk_room;
     uint64_t region_covered[RECORD_FRAMES]; /* `covered` when each open region began */
     struct site *region_site[RECORD_FRAMES];
+    uint32_t region_again[RECORD_FRAMES]; /* begins of the same, too deep for frames of their own */
 };
 
 /* Initial-exec: the stubs and shims reach it without a call. */
@@ -97,6 +98,7 @@ bool thread_control(struct thread *t) EXPORT_AS(thread_control);
 void *arena_alloc(size_t bytes) EXPORT_AS(arena_alloc);
 /* Room for a record of this thread's block, not yet published. */
 void *next_record(struct thread *t, struct record_cursor *c, enum record_kind kind, size_t size);
+/* NULL: it does not fit. */
 struct site *site_add(struct thread *t, uint64_t key, uintptr_t address, uint32_t call);
 struct site *site_add_region(struct thread *t, uint64_t key, const char *name);
 
