@@ -68,7 +68,8 @@ static struct sum read_back(void)
     const struct record_visitor visitor = {
         .data = &sum, .statement = on_statement, .peer = on_peer, .thread = on_thread};
     struct record_reader *reader;
-    int fd = open(getenv(PLACE_ENV_JOB_DIR), O_RDONLY | O_DIRECTORY);
+    const char *dir = getenv(PLACE_ENV_JOB_DIR);
+    int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY) : -1;
     if (!record_open(fd, -1, loupe_process.writer.name, &reader))
         record_visit(reader, record_now(reader), &visitor);
     record_close(reader);
