@@ -31,10 +31,10 @@ static void apply(struct record_control *control, enum action action)
                                           __ATOMIC_RELAXED));
 }
 
-/* All processes of the job on this node; how many, or -errno. */
-static int apply_to_job(const struct job *job, enum action action)
+/* All processes whose header is in this directory of the job; how many, or -errno. */
+static int apply_in(const struct job *job, const char *path, enum action action)
 {
-    int fd = place_open_dir(job->dir), count = 0;
+    int fd = place_open_dir(path), count = 0;
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
     if (!dir)
         return fd < 0 ? fd : -errno;
@@ -55,6 +55,16 @@ static int apply_to_job(const struct job *job, enum action action)
     }
     closedir(dir);
     return count;
+}
+
+/* All processes of the job on this node. A header is under $TMPDIR where shared memory had no room
+ * even for that. */
+static int apply_to_job(const struct job *job, enum action action)
+{
+    int count = apply_in(job, job->dir, action);
+    bool spill = job->spill_dir && strcmp(job->spill_dir, job->dir) != 0;
+    int spilled = count >= 0 && spill ? apply_in(job, job->spill_dir, action) : 0;
+    return spilled > 0 ? count + spilled : count;
 }
 
 static int parse_action(const char *what, const char *value, enum action *action)

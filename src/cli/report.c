@@ -79,8 +79,9 @@ const struct command cmd_report = {
     .summary = "answer from a run file",
     .usage = "FILE [--by LEVEL] [--at FILE:LINE] [--top N] [--json]",
     .details =
-        "Without options a report that fits one screen: the run, its efficiency, and the ten\n"
-        "most expensive communication statements. A statement's share is its part of all ranks'\n"
+        "Without options from the top down: the run, its efficiency, the program, its regions and\n"
+        "procedures, and their statements. --by summary fits one screen: the ten most expensive\n"
+        "communication statements. A statement's share is its part of all ranks'\n"
         "time together; its peer is the one that costs it most (3->0: rank 3 sends to rank 0).\n"
         "MPI_Init and MPI_Finalize are outside that time and have no share.\n",
     .options = options,

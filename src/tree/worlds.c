@@ -109,7 +109,8 @@ void members_find_worlds(struct members *members)
     for (size_t i = 0; i < members->count; i++)
         if (knows_rank(header(members, i)))
             join(world_for(&worlds, members, header(members, i)), i, header(members, i));
-    qsort(worlds.list, worlds.count, sizeof *worlds.list, by_first);
+    if (worlds.count)
+        qsort(worlds.list, worlds.count, sizeof *worlds.list, by_first);
     for (size_t w = 0; w < worlds.count; w++) {
         for (size_t i = 0; i < worlds.list[w].count; i++)
             members->list[worlds.list[w].ranks[i]].world = (int32_t)w;

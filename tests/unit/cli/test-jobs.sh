@@ -18,6 +18,13 @@ keeper=$!
 check "ps lists a job that runs" until_true listed '"state": *"running"'
 run "$loupe" ps
 check "with its command" has "$out" "until going"
+# As when shared memory has no room even for the header: it is under $TMPDIR then.
+header=$(find "$scratch/shm" -name '*.hdr')
+spilled=$(find "$scratch/tmp" -mindepth 2 -type d)
+mv "$header" "$spilled"
+run "$loupe" ctl "$(basename "$spilled")" measurement off
+check "ctl finds a header under TMPDIR" has "$err" "measurement off in 1 process"
+mv "$spilled/${header##*/}" "$header"
 rm going
 wait $keeper
 check "the run ends as its program does" is $? 0
