@@ -65,7 +65,7 @@ static void *go_on(void *pipe_end)
 /* main calls pthread_exit, other threads work on: the process looks like a zombie. */
 static void test_first_thread_gone(void)
 {
-    int ready[2];
+    static int ready[2]; /* the thread reads it when the first one's stack is gone */
     char byte, path[64], line[256] = "";
     if (pipe(ready))
         abort();
