@@ -170,6 +170,13 @@ static void at_exit(int status, void *unused)
         process_ended(state_at_exit(), status & 0xff);
 }
 
+/* quick_exit tells its handlers no status. */
+static void at_quick(void)
+{
+    if (loupe_process.writer.header)
+        process_ended(state_at_exit(), -1);
+}
+
 static void forked_child(void)
 {
     record_writer_forget(&loupe_process.writer);
@@ -213,6 +220,7 @@ __attribute__((constructor)) static void start(void)
     thread_end_known = !pthread_key_create(&thread_end_key, thread_ended);
     pthread_atfork(NULL, NULL, forked_child);
     on_exit(at_exit, NULL);
+    at_quick_exit(at_quick);
     const char *root = getenv(PLACE_ENV_ROOT_PID);
     if (root && atoi(root) == getpid())
         process_open();

@@ -23,6 +23,7 @@
 #define CLAIM_FILE    "claim"
 #define DRAFT         ".new-"
 #define DRAFT_AGE_MAX 600 /* seconds */
+#define SPILL_AGE_MAX (7 * 24 * 3600)
 
 static bool id_valid(const char *id)
 {
@@ -238,13 +239,19 @@ static int remove_dir(const char *path)
     return rmdir(path) && errno != ENOENT ? -errno : 0;
 }
 
-/* What a job_create that was killed leaves behind; a living one takes milliseconds. */
+/* What a job_create that was killed leaves behind; a living one takes milliseconds. An empty spill
+ * directory waits longer: its job may be in shared memory that is not to be seen from here. */
 static void remove_old_draft(int root, const char *root_path, const char *name)
 {
     struct stat st;
-    if (strncmp(name, DRAFT, strlen(DRAFT)) || fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) ||
-        st.st_mtime > time(NULL) - DRAFT_AGE_MAX)
+    bool draft = !strncmp(name, DRAFT, strlen(DRAFT));
+    if ((*name == '.' && !draft) || fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) ||
+        st.st_mtime > time(NULL) - (draft ? DRAFT_AGE_MAX : SPILL_AGE_MAX))
         return;
+    if (!draft) {
+        unlinkat(root, name, AT_REMOVEDIR);
+        return;
+    }
     char *path = xasprintf("%s/%s", root_path, name);
     remove_dir(path);
     free(path);

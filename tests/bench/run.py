@@ -65,12 +65,15 @@ class Bench:
         tools = [("plain", run + [program, "1"]),
                  ("loupe", [self.loupe, "run", "-q", "-f", "-o", out + ".loupe", "--"] + run +
                   [program, "1"])]
-        others = {"eztrace": ["eztrace", "-t", mpi, "-o", out + "-eztrace"],
-                  "perf": ["perf", "record", "-q", "-o", out + ".perf"],
-                  "uftrace": ["uftrace", "record", "--force", "-d", out + "-uftrace"]}
-        for name, before in others.items():
-            if shutil.which(before[0]):
-                tools.append((name, run + before + [program, "50"]))
+        others = [("eztrace", ["eztrace", "-t", mpi, "-o", out + "-eztrace"], program),
+                  # a file or directory for each rank; uftrace needs a program built with -pg
+                  ("perf", ["sh", "-c", f'exec perf record -q -o {out}.perf.$$ "$@"', "sh"],
+                   program),
+                  ("uftrace", ["sh", "-c", f'exec uftrace record -d {out}-uftrace.$$ "$@"', "sh"],
+                   program + "-gprof")]
+        for name, before, watched in others:
+            if shutil.which(name):
+                tools.append((name, run + before + [watched, "50"]))
         if os.path.exists(program + "-gprof"):
             tools.append(("gprof", run + [program + "-gprof", "1"]))
         return tools
@@ -167,7 +170,7 @@ def top_time(bench, rounds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("build")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--quick", action="store_true", help="10^7 messages instead of 10^8")
     options = parser.parse_args()
     bad = []

@@ -67,7 +67,7 @@ static void test_keeper(void)
 
 static void test_find(void)
 {
-    struct job *a = NULL, *b = NULL, *found = NULL, **jobs = NULL;
+    struct job *a = NULL, *b = NULL, *found = NULL, **jobs = NULL, **all = NULL;
     char text[256], pid[16];
     job_create(&a, "abc1", command, NULL);
     job_create(&b, "abd2", command, NULL);
@@ -85,6 +85,12 @@ static void test_find(void)
     if (!two)
         return;
     ok(access(draft, F_OK) && !access(fresh, F_OK), "old drafts are removed, fresh ones not");
+    snprintf(draft, sizeof draft, "%s/../0123456789abcdef", a->dir);
+    mkdir(draft, 0700);
+    utimensat(AT_FDCWD, draft, (struct timespec[2]){{.tv_sec = 1}, {.tv_sec = 1}}, 0);
+    ok(!jobs_list(&all), "once more");
+    jobs_free(all);
+    ok(access(draft, F_OK), "and so are old empty directories without a job");
     ok(!strcmp(jobs[0]->id, "abd2"), "the newest first");
     jobs_free(jobs);
     ok(!job_find("abc1", &found) && !strcmp(found->id, "abc1"), "found by id");
