@@ -300,10 +300,11 @@ COMPLETE = """\
     int returned = NEXT(via, {psymbol}, {name})({swapped});
     event_end(&e);
     event_close(&e);
-    if (returned == MPI_SUCCESS{if_flag} && !w.none)
+    if (LIKELY(returned == MPI_SUCCESS){if_flag} && !w.none) {{
 {told}
-    else if (returned != MPI_SUCCESS)
+    }} else if (returned != MPI_SUCCESS) {{
         waiting_drop(&w, e.thread, {requests}, {known});
+    }}
     event_leave(&e);
     return returned;
 }}
@@ -318,10 +319,12 @@ COMPLETES = {
                 "        waiting_complete(&w, e.thread, *index, w.statuses);"),
     "waitall": ("count", "array_of_requests", "",
                 "        for (int i = 0; i < count; i++)\n"
-                "            waiting_complete(&w, e.thread, i, &w.statuses[i]);"),
+                "            if (w.marks[i])\n"
+                "                waiting_tell(&w, e.thread, i, &w.statuses[i]);"),
     "testall": ("count", "array_of_requests", " && *flag",
                 "        for (int i = 0; i < count; i++)\n"
-                "            waiting_complete(&w, e.thread, i, &w.statuses[i]);"),
+                "            if (w.marks[i])\n"
+                "                waiting_tell(&w, e.thread, i, &w.statuses[i]);"),
     "waitsome": ("incount", "array_of_requests", " && *outcount != MPI_UNDEFINED",
                  "        for (int i = 0; i < *outcount; i++)\n"
                  "            waiting_complete(&w, e.thread, array_of_indices[i], &w.statuses[i]);"),
@@ -434,7 +437,7 @@ def wrapper(call):
         # Only the probe knew the communicator, and the call takes the message away.
         own += "    const struct comm_info *info = message ? message_take(*message) : NULL;\n"
     if after:
-        after = f"    if (returned == MPI_SUCCESS) {{\n{indent(expand(after), 8)}    }}\n"
+        after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{indent(expand(after), 8)}    }}\n"
     if call.cls in ("mrecv", "imrecv"):
         after += "    if (info)\n        comm_release(info);\n"
     before = indent(BEFORE.get(call.cls, ""), 4)

@@ -220,7 +220,7 @@ __attribute__((constructor)) static void start(void)
     thread_end_known = !pthread_key_create(&thread_end_key, thread_ended);
     pthread_atfork(NULL, NULL, forked_child);
     on_exit(at_exit, NULL);
-    at_quick_exit(at_quick);
+    (void)at_quick_exit(at_quick);
     const char *root = getenv(PLACE_ENV_ROOT_PID);
     if (root && atoi(root) == getpid())
         process_open();

@@ -142,6 +142,17 @@ def reader_gone():
     lt.equal(died.code, -signal.SIGPIPE, "a program that SIGPIPE ends is ended by it")
 
 
+def monitor_confined(args):
+    """Open MPI's launcher now and then falls over the messages of ranks that may not remove their
+    files any more: a crash of mpirun in its own message layer, with Loupe or without."""
+    run = lt.monitor(*args)
+    for _ in range(3):
+        if run.code == 0 or "mca_rml_oob" not in run.result.err:
+            break
+        run = lt.monitor(*args)
+    return run
+
+
 def confined():
     ways = ["none", "files", "memory"] + (["user", "root"] if os.geteuid() == 0 else [])
     os.mkdir(lt.scratch("empty"))
@@ -151,7 +162,7 @@ def confined():
         if want.code != 0:
             lt.skip(f"gives up {way}", "the program does not run without loupe either")
             continue
-        run = lt.monitor(*args)
+        run = monitor_confined(args)
         lt.ok(run.code == 0, f"gives up {way}: the program runs", run.result)
         lt.equal(run.result.lines("checksum"), want.lines("checksum"), f"gives up {way}: results")
         run.expect("before", "MPI_Allreduce", lt.uniform(2, 1, 4), peers=False)
