@@ -137,7 +137,7 @@ fi
 if have gfortran; then
     for debug in -g -g0; do
         label=fortran$debug
-        gfortran $debug -O1 -fno-inline -J"$work" "$source/module.F90" "$work/gcc-dwarf5/here.o" \
+        gfortran $debug -O1 -fno-inline -ffree-line-length-none -J"$work" "$source/module.F90" "$work/gcc-dwarf5/here.o" \
             -o "$work/$label"
         "$work/$label" >"$work/$label.lines"
     done
