@@ -172,5 +172,5 @@ run "build with address and undefined sanitizers" \
     build build-asan gcc "${sanitize[@]}" -Db_sanitize=address,undefined &&
     tests build-asan --timeout-multiplier 4
 run "build with thread sanitizer" build build-tsan gcc "${sanitize[@]}" -Db_sanitize=thread &&
-    tests build-tsan --timeout-multiplier 8
+    tests build-tsan --timeout-multiplier 8 tree-hammer api-alone
 finish

@@ -140,12 +140,19 @@ int main(void)
     for (int s = 0; s < STATEMENTS; s++)
         total += now[s].count;
     printf("# %ld passes, %ld with a torn one, %lu events\n", passes, torn, (unsigned long)written);
-    ok(passes > 100, "it was read often enough");
+    /* Under the thread sanitizer the reader is slowed far more than the writer: there it is about
+     * races, not about how often. */
+#ifdef __SANITIZE_THREAD__
+    const long enough = 10, torn_most = passes;
+#else
+    const long enough = 100, torn_most = passes / 100;
+#endif
+    ok(passes > enough, "it was read often enough");
     ok(fell == 0, "count, time and self never fall (%lu)", (unsigned long)fell);
     ok(torn_fields == 0, "fields of a statement belong together (%lu)", (unsigned long)torn_fields);
     ok(torn_peers == 0, "a statement and its peers belong together (%lu)",
        (unsigned long)torn_peers);
-    ok(torn <= passes / 100, "statements hardly ever stay torn");
+    ok(torn <= torn_most, "statements hardly ever stay torn");
     ok(total == written, "in the end every event is there");
     record_close(reader);
     segment_drop(&segment);
