@@ -34,6 +34,7 @@ uint32_t graph_add(struct graph *g, const struct graph_node *node)
     n->name = copy(node->name);
     n->file = copy(node->file);
     n->procedure = copy(node->procedure);
+    n->linkage = copy(node->linkage);
     n->inlined = copy(node->inlined);
     n->module = copy(node->module);
     n->build_id = copy(node->build_id);
@@ -63,6 +64,7 @@ void graph_free(struct graph *g)
         free(n->name);
         free(n->file);
         free(n->procedure);
+        free(n->linkage);
         free(n->inlined);
         free(n->module);
         free(n->build_id);

@@ -24,11 +24,15 @@ enum graph_kind {
 struct graph_node {
     uint32_t parent; /* GRAPH_NONE for the program */
     enum graph_kind kind;
-    char *name;      /* "MPI_Send", the procedure's, the region's, the program's */
-    char *file;      /* NULL: unknown */
-    uint32_t line;   /* 0: unknown */
-    char *procedure; /* that contains it; NULL: unknown or none */
-    char *inlined;   /* "a.c:12 < main.c:80": where the frames around it were inlined; NULL: none */
+    char *name;        /* "MPI_Send", the procedure's, the region's, the program's */
+    char *file;        /* NULL: unknown */
+    uint32_t line;     /* 0: unknown */
+    uint32_t end_line; /* of a procedure or loop; 0: unknown */
+    char *procedure;   /* that contains it; NULL: unknown or none */
+    char *linkage;     /* linkage name of a procedure, NULL: unknown */
+    uint32_t callee;   /* of a call: the procedure's node; 0: not known */
+    uint32_t group;    /* procedures that call each other have the same; 0: none */
+    char *inlined; /* "a.c:12 < main.c:80": where the frames around it were inlined; NULL: none */
     /* Where it is in the binary, for looking it up again; NULL module: not known. */
     char *module;   /* path */
     char *build_id; /* hexadecimal */

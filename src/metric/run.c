@@ -94,14 +94,15 @@ void run_warn(struct run *run, const char *format, ...)
     *VEC_PUSH(run->warnings, run->warning_count, run->warning_room) = text;
 }
 
-#define MERGE_SUM(a, b) (a) += (b)
-#define MERGE_MIN(a, b) (a) = (b) < (a) ? (b) : (a)
-#define MERGE_MAX(a, b) (a) = (b) > (a) ? (b) : (a)
+#define MERGE_SUM(a, b)     (a) += (b)
+#define MERGE_MIN(a, b)     (a) = (b) < (a) ? (b) : (a)
+#define MERGE_MAX(a, b)     (a) = (b) > (a) ? (b) : (a)
+#define MERGE_SQUARES(a, b) (a) = hypot(a, b)
 
 void run_value_merge(struct run_value *into, const struct run_value *from)
 {
 #define X(name, unit, merge) MERGE_##merge(into->name, from->name);
-    RECORD_STATEMENT_FIELDS(X)
+    RECORD_VALUE_FIELDS(X)
 #undef X
     for (int i = 0; i < RECORD_SIZE_BUCKETS; i++)
         into->sizes[i] += from->sizes[i];

@@ -46,7 +46,7 @@ struct run_value {
     uint32_t node;
     uint32_t rank; /* index into ranks[], not the MPI rank */
 #define X(name, unit, merge) RUN_TYPE_##unit name;
-    RECORD_STATEMENT_FIELDS(X)
+    RECORD_VALUE_FIELDS(X)
 #undef X
     uint64_t sizes[RECORD_SIZE_BUCKETS];
 };

@@ -6,7 +6,8 @@
  *   X(name, unit, merge)
  *     name   member of the record, and with the unit's ending ("_s" for TICKS) the JSON key
  *     unit   COUNT, BYTES, or TICKS (of the segment's clock; seconds once read)
- *     merge  how two records of one statement become one: SUM, MIN, MAX
+ *     merge  how two records of one statement become one: SUM, MIN, MAX, SQUARES (root of the
+ *            sum of the squares)
  */
 #ifndef LOUPE_RECORD_FIELDS_H
 #define LOUPE_RECORD_FIELDS_H
@@ -19,6 +20,14 @@
     X(min, TICKS, MIN)                                                                             \
     X(max, TICKS, MAX)                                                                             \
     X(bytes, BYTES, SUM)
+
+/* What is known of a node of the program graph outside the target: a statement's statistics, and of
+ * probes that `loupe cc` has put there. */
+#define RECORD_VALUE_FIELDS(X)                                                                     \
+    RECORD_STATEMENT_FIELDS(X)                                                                     \
+    X(error, TICKS, SQUARES) /* half the 95 % interval of an estimated time; NAN: not known */     \
+    X(estimated, COUNT, SUM) /* executions whose time is estimated from others; 0: exact */        \
+    X(iterations, COUNT, SUM)
 
 /* One peer of a statement: the destination of a send, the source of a receive. */
 #define RECORD_PEER_FIELDS(X)                                                                      \

@@ -43,6 +43,20 @@ void record_control_close(struct record_control *control);
  * same, for an innermost frame that is a communication. An open region's self time is known only
  * when it ends. So count, time and self never fall from one pass to the next, but by a reset.
  */
+struct record_probe_reading {
+    uint32_t module;        /* that has the probe, as of the visitor's `module` */
+    uint64_t unit;          /* its unit's id (graph/unit.h) */
+    uint32_t site;          /* and the site in it */
+    uint32_t kind;          /* enum loupe_site_kind */
+    uint32_t caller_module; /* RECORD_NO_MODULE: all executions of the site; else those of a */
+    uint64_t caller_offset; /* procedure that were called from this return address */
+    uint64_t count;         /* executions that have ended or are open */
+    uint64_t timed;         /* of those, timed; 0: `time` is not known */
+    uint64_t estimated;     /* not timed though timing was on: `time` stands for these too */
+    double time, min, max;  /* ticks; open ones up to now */
+    double error;           /* half the 95 % interval, in ticks; 0: exact; NAN: not known */
+};
+
 struct record_visitor {
     void *data;
     void (*module)(void *data, uint32_t index, const struct record_module *module);
@@ -52,9 +66,11 @@ struct record_visitor {
     void (*statement)(void *data, uint32_t block, uint32_t statement,
                       const struct record_statement *record);
     void (*peer)(void *data, uint32_t block, const struct record_peer *peer);
+    void (*probe)(void *data, uint32_t block, const struct record_probe_reading *probe);
 };
 /*
- * Modules and names come first, then block by block its thread, its statements, its peers. `now` is
+ * Modules and names come first, then block by block its thread, its statements, its peers,
+ * its probes. `now` is
  * record_now() from before the call; 0, or for a dead process the moment of its end, stops the
  * clock of open frames there. Records of a block that has not yet done the resets asked for are
  * void and left out. The return value counts statements that stayed torn in a bounded time because

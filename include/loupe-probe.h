@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The probes that `loupe cc` puts into a program, and what object files and the runtime agree on.
+ * `loupe cc` includes this before a source; it is not for including by hand.
+ *
+ * A site is a place in the source that has a probe. Every thread has one cell, a 32-bit countdown,
+ * for each site of a unit (a unit is what one compilation makes). All that stands in the program's
+ * own code is: are there cells, and if so, count down and at a negative number call the slow path.
+ * What happens there is the runtime's business (src/runtime/probe.c), so nothing of it is frozen
+ * into object files. Without the runtime there are no cells and nothing is ever called.
+ *
+ * The slow paths keep all registers, flags excepted: to the compiler a probe is a test, a
+ * decrement and a branch that it need not save anything for. That takes a stack without a red
+ * zone: units are compiled with -mno-red-zone. Behind each call to a slow path stands a `nopl`
+ * whose displacement is four times the site's number: that is how the slow path knows the site.
+ *
+ * A unit names itself before including this:
+ *     LOUPE_UNIT_ID       64 bits, different for every unit of a program
+ *     LOUPE_UNIT_SITES    number of sites, at least 1
+ *     LOUPE_UNIT_TABLE    LOUPE_SITE(kind, key), ... one for each site
+ */
+#ifndef LOUPE_PROBE_H
+#define LOUPE_PROBE_H
+
+#pragma GCC system_header
+
+#define LOUPE_PROBE_VERSION 1
+
+/* A site for the runtime: what it is, and the key of the procedure that it is or calls: the low 56
+ * bits of a hash (FNV-1a) of its linkage name; 0: not known. */
+enum loupe_site_kind {
+    LOUPE_SITE_PROCEDURE = 1, /* entry of a procedure */
+    LOUPE_SITE_CALL,          /* direct call: counted here, timed in the procedure */
+    LOUPE_SITE_STATEMENT,     /* the same; timed here if the procedure has no probes */
+    LOUPE_SITE_POINTER,       /* call through a pointer, or virtual: counted here */
+    LOUPE_SITE_LOOP,
+    LOUPE_SITE_ITERATION, /* only counted */
+    LOUPE_SITE_KINDS
+};
+#define LOUPE_SITE(kind, key) ((unsigned long long)(kind) << 56 | (key))
+
+enum { LOUPE_UNIT_MODULE = 1 }; /* unit.flags: cells are found through the module's table */
+
+struct loupe_unit {
+    void *visit; /* slow paths; set by the runtime before there are cells */
+    void *enter;
+    void *leave;
+    unsigned version; /* LOUPE_PROBE_VERSION */
+    unsigned sites;
+    unsigned long long id;
+    const unsigned long long *table;
+    /* The address of this thread's pointer to its cells of the unit; with LOUPE_UNIT_MODULE, of its
+     * pointer to the module's table of such pointers, in which `index` is the unit's. */
+    void *(*where)(void);
+    unsigned long index; /* set by the runtime */
+    unsigned flags;
+    unsigned spare;
+};
+
+#ifdef LOUPE_UNIT_ID
+
+#define LOUPE_INLINE                                                                               \
+    static __inline__ __attribute__((always_inline, unused, no_instrument_function))
+
+#if defined(__PIC__) && !defined(__PIE__)
+/* Code of a shared object may be loaded late, when little static thread-local storage is left: one
+ * pointer for all units of the module. */
+__attribute__((weak, visibility("hidden"),
+               tls_model("initial-exec"))) __thread char **loupe_module_cells_;
+static __attribute__((used, no_instrument_function)) void *loupe_where_(void)
+{
+    return &loupe_module_cells_;
+}
+#define LOUPE_UNIT_FLAGS LOUPE_UNIT_MODULE
+#else
+static __thread char *loupe_cells_;
+static __attribute__((used, no_instrument_function)) void *loupe_where_(void)
+{
+    return &loupe_cells_;
+}
+#define LOUPE_UNIT_FLAGS 0
+#endif
+
+static const unsigned long long loupe_table_[LOUPE_UNIT_SITES] = {LOUPE_UNIT_TABLE};
+
+static __attribute__((used)) struct loupe_unit loupe_unit_ = {0,
+                                                              0,
+                                                              0,
+                                                              LOUPE_PROBE_VERSION,
+                                                              LOUPE_UNIT_SITES,
+                                                              LOUPE_UNIT_ID,
+                                                              loupe_table_,
+                                                              loupe_where_,
+                                                              0,
+                                                              LOUPE_UNIT_FLAGS,
+                                                              0};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* The runtime, if it is there. The weak reference is enough in position-independent code; other
+ * programs get nothing for it from the linker and ask dlsym, which is weak as well: where it is not
+ * in the C library and not linked, there is simply no monitoring. */
+extern void loupe_attach(struct loupe_unit *) __attribute__((weak));
+extern void *loupe_dlsym_(void *, const char *) __asm__("dlsym") __attribute__((weak));
+#ifdef __cplusplus
+}
+#endif
+
+static __attribute__((constructor(101), used, no_instrument_function)) void loupe_attach_(void)
+{
+    void (*attach)(struct loupe_unit *) = loupe_attach;
+    if (!attach && loupe_dlsym_)
+        *(void **)&attach = loupe_dlsym_((void *)0, "loupe_attach");
+    if (attach)
+        attach(&loupe_unit_);
+}
+
+LOUPE_INLINE char *loupe_here_(void)
+{
+#if defined(__PIC__) && !defined(__PIE__)
+    return loupe_module_cells_ ? loupe_module_cells_[loupe_unit_.index] : (char *)0;
+#else
+    return loupe_cells_;
+#endif
+}
+
+#ifdef __OPTIMIZE__
+/* Counts down; comes to the next statement only when the slow path has to be called. To the
+ * compiler it changes no memory, so that what it keeps in registers stays there. */
+#define LOUPE_COUNT_DOWN_(site)                                                                    \
+    __asm__ goto("test %0,%0\n\t"                                                                  \
+                 "jz %l[out]\n\t"                                                                  \
+                 "decl %c1(%0)\n\t"                                                                \
+                 "jns %l[out]"                                                                     \
+                 :                                                                                 \
+                 : "r"(loupe_here_()), "i"(4 * (site))                                             \
+                 : "cc"                                                                            \
+                 : out)
+
+/* Functions and not macros: clang 14 takes the labels of one asm goto for targets of every other in
+ * the same function. */
+LOUPE_INLINE void loupe_visit_(int site)
+{
+    LOUPE_COUNT_DOWN_(site);
+    __asm__ volatile("call *%c0(%%rip)\n\tnopl %c1(%%rax)"
+                     :
+                     : "i"(&loupe_unit_.visit), "i"(4 * site)
+                     : "cc");
+out:;
+}
+
+/* NULL: not timed. */
+LOUPE_INLINE void *loupe_enter_(int site)
+{
+    void *frame = 0;
+    LOUPE_COUNT_DOWN_(site);
+    __asm__ volatile("call *%c1(%%rip)\n\tnopl %c2(%%rax)"
+                     : "=a"(frame)
+                     : "i"(&loupe_unit_.enter), "i"(4 * site)
+                     : "cc");
+out:
+    return frame;
+}
+#define LOUPE_VISIT_(site) loupe_visit_(site)
+#define LOUPE_ENTER_(site) loupe_enter_(site)
+
+#else
+/* Without optimisation the arguments of a function are no constants to the assembler. */
+LOUPE_INLINE int loupe_down_(char *cells, int site)
+{
+    return cells && --((int *)(void *)cells)[site] < 0;
+}
+#define LOUPE_VISIT_(site)                                                                         \
+    __extension__({                                                                                \
+        if (loupe_down_(loupe_here_(), site))                                                      \
+            __asm__ volatile("call *%c0(%%rip)\n\tnopl %c1(%%rax)"                                 \
+                             :                                                                     \
+                             : "i"(&loupe_unit_.visit), "i"(4 * (site))                            \
+                             : "cc");                                                              \
+    })
+#define LOUPE_ENTER_(site)                                                                         \
+    __extension__({                                                                                \
+        void *loupe_entered_ = (void *)0;                                                          \
+        if (loupe_down_(loupe_here_(), site))                                                      \
+            __asm__ volatile("call *%c1(%%rip)\n\tnopl %c2(%%rax)"                                 \
+                             : "=a"(loupe_entered_)                                                \
+                             : "i"(&loupe_unit_.enter), "i"(4 * (site))                            \
+                             : "cc");                                                              \
+        loupe_entered_;                                                                            \
+    })
+#endif
+
+LOUPE_INLINE void loupe_leave_(void **frame)
+{
+    if (__builtin_expect(*frame != 0, 0))
+        __asm__ volatile("call *%c1(%%rip)" : : "a"(*frame), "i"(&loupe_unit_.leave) : "cc");
+}
+
+/* What `loupe cc` writes. The three that end in a declaration close on every way out of the block
+ * they stand in. */
+#define LOUPE_TIMED_(site)                                                                         \
+    __attribute__((cleanup(loupe_leave_), unused)) void *loupe_frame_##site##_ = LOUPE_ENTER_(site);
+#define LOUPE_PROCEDURE(site) LOUPE_TIMED_(site)  /* { LOUPE_PROCEDURE(7) ... } */
+#define LOUPE_LOOP(site)      LOUPE_TIMED_(site)  /* { LOUPE_LOOP(8) for (...) ... } */
+#define LOUPE_STATEMENT(site) LOUPE_TIMED_(site)  /* { LOUPE_STATEMENT(9) f(x); } */
+#define LOUPE_CALL(site)      LOUPE_VISIT_(site)  /* (LOUPE_CALL(10), f(x)) */
+#define LOUPE_ITERATION(site) LOUPE_VISIT_(site); /* for (...) { LOUPE_ITERATION(11) ... } */
+
+#endif
+#endif
