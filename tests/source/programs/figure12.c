@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The example program of paper 1, Figure 12; its lines are those of the paper. Work is a multiple
+ * of one unit, so that times can be told from each other. */
+#include "work.h"
+#include <mpi.h>
+static int rank, ranks;
+static void P1(void), P2(void), P3(int turns), P4(void);
+static void exchange_setup(void) __attribute__((constructor));
+static void exchange_setup(void)
+{
+    MPI_Init(0, 0);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+}
+static void exchange_end(void) __attribute__((destructor));
+static void exchange_end(void)
+{
+    MPI_Finalize();
+}
+#line 1
+int main(void) {
+    P1();
+    P2(); return 0; }
+static void P1(void) { work(10);
+    P3(2); }
+static void P2(void) { work(5);
+    P3(4); }
+static void P3(int turns) { int sum = 0, one = 1, in = 0;
+    MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    P4();
+    for (int i = 0; i < turns; i++) {
+        MPI_Sendrecv(&i, 1, MPI_INT, (rank + 1) % ranks, 0, &in, 1, MPI_INT, (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int j = 0; j < 3; j++)
+            P4(); } }
+static void P4(void) { work(2); }

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* Direct recursion, mutual recursion, recursion through a pointer, and a callback of qsort. */
+#include "work.h"
+
+#include <stdlib.h>
+
+static int depth_of(int n)
+{
+    work(1);
+    return n ? 1 + depth_of(n - 1) : 0; /* @again */
+}
+
+static int odd(int n);
+
+static int even(int n)
+{
+    work(1);
+    if (!n)
+        return 1;
+    return odd(n - 1); /* @even-odd */
+}
+
+static int odd(int n)
+{
+    work(1);
+    if (!n)
+        return 0;
+    return even(n - 1); /* @odd-even */
+}
+
+static int through(int n, int (*next)(int, void *), void *data)
+{
+    work(1);
+    if (n)
+        return next(n - 1, data); /* @through */
+    return 7;
+}
+
+static int back(int n, void *data)
+{
+    work(1);
+    if (n)
+        return through(n - 1, back, data); /* @back */
+    return 9;
+}
+
+static long comparisons;
+
+static int compare(const void *a, const void *b)
+{
+    comparisons++;
+    work_sink += 1;
+    if (comparisons % 16 == 0)
+        work(1);
+    return *(const int *)a - *(const int *)b;
+}
+
+int main(void)
+{
+    int sum = depth_of(9); /* @direct */
+    sum += even(11);       /* @mutual */
+    sum += through(6, back, NULL); /* @pointer */
+    static int numbers[100];
+    for (int i = 0; i < 100; i++)
+        numbers[i] = i * 37 % 101;
+    qsort(numbers, 100, sizeof *numbers, compare); /* @qsort */
+    printf("sum %d\ncomparisons %ld\n", sum + numbers[50], comparisons);
+    return 0;
+}

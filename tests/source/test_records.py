@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Records of procedures: by calling statement, and with recursion folded."""
+import sys
+
+import loupetest as lt
+import sourcetest as st
+
+COMPILER = sys.argv[1]
+
+
+def test_callers():
+    """Cheap from one place, dear from another; gprof would share the time out by counts."""
+    program = st.build("callers.c", COMPILER)
+    for budget in ("off", "5%"):
+        run = st.monitor([program], "callers.c", "--budget", budget)
+        told = dict(line.split() for line in run.result.out.splitlines())
+        step = run.one("procedure", name="step")
+        by_line = {c["line"]: c for c in step["callers"]}
+        cheap, dear = by_line[run.lines["cheap"]], by_line[run.lines["dear"]]
+        lt.equal((cheap["count"], dear["count"]), (200000, 200), f"counts by caller, budget {budget}")
+        lt.equal(step["count"], 200200, "and in all")
+        st.close(dear["time_s"], float(told["dear"]), 0.03, f"the dear calls, budget {budget}")
+        lt.ok(cheap["time_s"] < 0.05 * dear["time_s"], "the cheap ones stay cheap", cheap, dear)
+
+
+def test_recursion():
+    program = st.build("recursion.c", COMPILER)
+    run = st.monitor([program], "recursion.c", "--budget", "off")
+    whole = run.one("procedure", name="main")
+    direct = run.one("procedure", name="depth_of")
+    lt.equal(direct["count"], 10, "a directly recursive procedure counts every call")
+    call = run.one("call", line=run.lines["direct"], name="depth_of")
+    st.close(direct["time_s"], call["time_s"], 1e-6, "and its time once")
+    st.close(direct["time_s"], whole["time_s"] * 10 / (10 + 12 + 7 + 30), 0.35, "which is that of its work")
+    group = [n for n in run.nodes("procedure") if n.get("members")]
+    names = sorted(sorted(m["name"] for m in n["members"]) for n in group)
+    lt.equal(names, [["back", "through"], ["even", "odd"]], "mutually recursive procedures are groups")
+    mutual = [n for n in group if "odd" in n["name"]][0]
+    lt.equal({m["name"]: m["count"] for m in mutual["members"]}, {"even": 6, "odd": 6},
+             "with the counts of their members")
+    lt.ok(mutual["time_s"] < 0.5 * whole["time_s"], "and their time once", mutual)
+    told = dict(line.split() for line in run.result.out.splitlines())
+    compare = run.one("procedure", name="compare")
+    lt.equal(compare["count"], int(told["comparisons"]), "a callback is counted")
+    lt.ok(any(c.get("file") is None for c in compare["callers"]), "its caller is not known",
+          compare["callers"])
+
+
+if __name__ == "__main__":
+    lt.main(test_callers, test_recursion)
