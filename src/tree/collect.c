@@ -163,6 +163,8 @@ static void on_thread(void *data, uint32_t block, const struct record_thread *th
     (void)block;
     end_block(c);
     c->totals->threads += thread->threads;
+    c->totals->delay += thread->delay;
+    c->totals->blocks += thread->delay > 0;
 }
 
 static const char *call_name(uint32_t call)
@@ -280,6 +282,16 @@ static void on_peer(void *data, uint32_t block, const struct record_peer *record
 #undef X
 }
 
+static void on_probe(void *data, uint32_t block, const struct record_probe_reading *probe)
+{
+    struct collect *c = data;
+    (void)block;
+    if (probe->caller_module != RECORD_NO_MODULE)
+        return; /* among the procedure's own */
+    c->totals->events += probe->count;
+    c->totals->visits += probe->count;
+}
+
 int collect_process(struct collect *c, struct record_reader *reader, uint64_t now, uint32_t rank,
                     struct collect_totals *totals)
 {
@@ -288,7 +300,8 @@ int collect_process(struct collect *c, struct record_reader *reader, uint64_t no
                                      .name = on_name,
                                      .thread = on_thread,
                                      .statement = on_statement,
-                                     .peer = on_peer};
+                                     .peer = on_peer,
+                                     .probe = on_probe};
     *totals = (struct collect_totals){0};
     c->totals = totals;
     c->rank = rank;
