@@ -76,6 +76,8 @@ static const char *loop_name(enum CXCursorKind kind)
 /* Where the body stands, for counting its turns. */
 static void place_body(struct walker *w, struct construct *c, CXCursor body)
 {
+    /* A macro before it must be the one that the loop begins with. */
+    const struct range *macro = text_macro_at(c->text, c->start);
     struct place place = place_of(w->source, body);
     uint32_t end;
     if (!place.text || place.text != c->text || place.start_macro || place.end_macro ||
@@ -84,8 +86,11 @@ static void place_body(struct walker *w, struct construct *c, CXCursor body)
     const struct text *text = place.text;
     uint32_t first = text_token_at(text, place.start), last = text_token_before(text, end);
     if (first == TEXT_NONE || !first || last == TEXT_NONE || place_pragmas(text, first).any ||
-        text->tokens[first].region != text->tokens[last].region || text->tokens[first - 1].macro ||
-        (text->tokens[first - 1].kind != ')' && !text_is(text, first - 1, "do")))
+        text->tokens[first].region != text->tokens[last].region)
+        return;
+    const struct token *before = &text->tokens[first - 1];
+    if (before->macro ? !macro || before->end > macro->end
+                      : before->kind != ')' && !text_is(text, first - 1, "do"))
         return;
     c->body_open = place.start;
     c->body_close = end;
