@@ -25,8 +25,10 @@ struct command {
     int (*run)(int argc, char **argv);
 };
 
+extern const struct command cmd_cc;
 extern const struct command cmd_collect;
 extern const struct command cmd_ctl;
+extern const struct command cmd_cxx;
 extern const struct command cmd_doctor;
 extern const struct command cmd_exec;
 extern const struct command cmd_ps;

@@ -83,6 +83,7 @@ static int run(int argc, char **argv)
     if (argc)
         return command_misused(&cmd_doctor, "it takes no names");
     doctor_installation();
+    doctor_cc();
     doctor_launchers();
     doctor_memory();
     doctor_machine();

@@ -10,6 +10,7 @@ void doctor_say(enum doctor_grade grade, const char *subject, const char *advice
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 void doctor_installation(void); /* our libraries, libdw, terminal */
+void doctor_cc(void);           /* loupe-instrument */
 void doctor_launchers(void);    /* the MPIs that are here */
 void doctor_memory(void);       /* /dev/shm and $TMPDIR */
 void doctor_machine(void);      /* clock, ptrace */

@@ -27,20 +27,41 @@ static char *usable(const char *dir, const char *relative, const char *name)
     return real;
 }
 
-char *install_library(const char *name)
+/* In the first of the places, which are relative to the executable's directory. */
+static char *find(const char *const *places, const char *name)
 {
-    /* Relative to the executable's directory: installed, installed on Debian, build directory. */
-    static const char *const places[] = {"../lib/loupe", "../lib/x86_64-linux-gnu/loupe",
-                                         "../lib64/loupe", ".", "../mpi"};
-    const char *forced = getenv(INSTALL_ENV_LIBDIR);
-    if (forced && *forced)
-        return usable(forced, ".", name);
     char *self = install_self(), *found = NULL;
     if (!self)
         return NULL;
     *strrchr(self, '/') = 0;
-    for (size_t i = 0; i < sizeof places / sizeof places[0] && !found; i++)
-        found = usable(self, places[i], name);
+    for (; *places && !found; places++)
+        found = usable(self, *places, name);
     free(self);
     return found;
+}
+
+char *install_library(const char *name)
+{
+    /* Installed, installed on Debian, build directory. */
+    static const char *const places[] = {"../lib/loupe",
+                                         "../lib/x86_64-linux-gnu/loupe",
+                                         "../lib64/loupe",
+                                         ".",
+                                         "../mpi",
+                                         "../source",
+                                         NULL};
+    const char *forced = getenv(INSTALL_ENV_LIBDIR);
+    return forced && *forced ? usable(forced, ".", name) : find(places, name);
+}
+
+char *install_instrument(void)
+{
+    const char *forced = getenv(INSTALL_ENV_INSTRUMENT);
+    return forced && *forced ? realpath(forced, NULL) : install_library(INSTALL_INSTRUMENT);
+}
+
+char *install_header(const char *name)
+{
+    static const char *const places[] = {"../include", ".", NULL};
+    return find(places, name);
 }

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Which constructs get probes, and what is written for them. */
+#include "base/alloc.h"
+#include "source/edits.h"
+#include "source/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_call(const struct construct *c)
+{
+    return c->kind == GRAPH_CALL || c->kind == GRAPH_COMMUNICATION;
+}
+
+static bool same_place(const void *key, uint32_t value, const void *data)
+{
+    const struct construct *c = key, *other = &((const struct source *)data)->constructs[value];
+    return c->text == other->text && c->start == other->start;
+}
+
+/* A file that is included twice, or a header that a macro makes into different code each time, has
+ * two procedures in one place: neither gets a probe. */
+static void find_doubles(struct source *source)
+{
+    struct map map = {0};
+    for (uint32_t i = 0; i < source->count; i++) {
+        struct construct *c = &source->constructs[i];
+        if (c->kind != GRAPH_PROCEDURE || !c->text)
+            continue;
+        uint64_t hash =
+            map_hash(map_hash(MAP_SEED, &c->text, sizeof c->text), &c->start, sizeof c->start);
+        uint32_t other = map_find(&map, hash, same_place, c, source);
+        if (other == MAP_NONE) {
+            map_add(&map, hash, i);
+        } else {
+            c->quiet = "its text is used more than once";
+            source->constructs[other].quiet = c->quiet;
+        }
+    }
+    map_free(&map);
+}
+
+static void find_leaves(struct source *source)
+{
+    for (size_t i = source->count; i-- > 0;) {
+        const struct construct *c = &source->constructs[i];
+        if (c->parent == GRAPH_NONE)
+            continue;
+        struct construct *around = &source->constructs[c->parent];
+        around->calls = around->calls || is_call(c) || c->calls;
+        if (c->kind == GRAPH_LOOP)
+            around->leaf = false;
+    }
+    for (size_t i = 0; i < source->count; i++) {
+        struct construct *c = &source->constructs[i];
+        if (c->kind == GRAPH_PROCEDURE && !c->quiet && c->leaf && !c->calls && !c->always &&
+            !source->all)
+            c->quiet = "a few statements";
+    }
+}
+
+static bool same_linkage(const void *key, uint32_t value, const void *data)
+{
+    const struct source *source = data;
+    return !strcmp(key, source->constructs[value].linkage);
+}
+
+static void quiet_calls(struct source *source)
+{
+    struct map map = {0};
+    for (uint32_t i = 0; i < source->count; i++) {
+        const struct construct *c = &source->constructs[i];
+        if (c->kind == GRAPH_PROCEDURE && c->linkage)
+            map_add(&map, map_hash(MAP_SEED, c->linkage, strlen(c->linkage)), i);
+    }
+    for (size_t i = 0; i < source->count; i++) {
+        struct construct *c = &source->constructs[i];
+        if (c->kind != GRAPH_CALL || c->quiet || !c->linkage || c->flags & UNIT_POINTER)
+            continue;
+        uint32_t found = map_find(&map, map_hash(MAP_SEED, c->linkage, strlen(c->linkage)),
+                                  same_linkage, c->linkage, source);
+        if (found != MAP_NONE && source->constructs[found].quiet)
+            c->quiet = "it calls what is left alone";
+    }
+    map_free(&map);
+}
+
+/* What stands in a procedure that is left alone is left alone, and so is a loop that is unrolled.
+ */
+static void settle(struct source *source)
+{
+    for (size_t i = 0; i < source->count; i++) {
+        struct construct *c = &source->constructs[i];
+        if (c->kind != GRAPH_PROCEDURE && !c->quiet && source->constructs[c->procedure].quiet)
+            c->quiet = "its procedure is left alone";
+        if (c->kind == GRAPH_LOOP && !c->quiet && c->small && !c->calls)
+            c->quiet = "few turns";
+    }
+    for (size_t i = source->count; i-- > 0;) {
+        const struct construct *c = &source->constructs[i];
+        if (c->parent != GRAPH_NONE && (c->busy || (!c->quiet && c->kind != GRAPH_PROCEDURE)))
+            source->constructs[c->parent].busy = true;
+    }
+}
+
+static void put(struct construct *c, uint32_t number, uint32_t offset, bool opens, bool inner,
+                char *text)
+{
+    edits_add(c->text, offset, opens, number * 2 + inner, text);
+}
+
+static void insert(struct source *source, uint32_t number)
+{
+    struct construct *c = &source->constructs[number];
+    switch ((int)c->kind) {
+    case GRAPH_PROCEDURE:
+        put(c, number, c->open, true, false, xasprintf(" LOUPE_PROCEDURE(%u)", c->site));
+        break;
+    case GRAPH_CALL:
+        put(c, number, c->open, true, false,
+            xasprintf(c->statement ? "{ LOUPE_STATEMENT(%u) " : "(LOUPE_CALL(%u), ", c->site));
+        put(c, number, c->close, false, false, xstrdup(c->statement ? " }" : ")"));
+        break;
+    case GRAPH_LOOP:
+        put(c, number, c->open, true, false, xasprintf("{ LOUPE_LOOP(%u) ", c->site));
+        put(c, number, c->close, false, false, xstrdup(" }"));
+        if (c->iterations != GRAPH_NONE) {
+            put(c, number, c->body_open, true, true,
+                xasprintf("{ LOUPE_ITERATION(%u) ", c->iterations));
+            put(c, number, c->body_close, false, true, xstrdup(" }"));
+        }
+        break;
+    }
+}
+
+void source_decide(struct source *source)
+{
+    find_doubles(source);
+    find_leaves(source);
+    quiet_calls(source);
+    settle(source);
+    for (uint32_t i = 0; i < source->count; i++) {
+        struct construct *c = &source->constructs[i];
+        if (c->kind == GRAPH_COMMUNICATION)
+            continue;
+        if (c->quiet) {
+            c->flags |= UNIT_ALONE;
+            continue;
+        }
+        c->site = source->sites++;
+        if (c->kind == GRAPH_LOOP && c->busy && c->body_close > c->body_open)
+            c->iterations = source->sites++;
+        insert(source, i);
+    }
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+#include "source/names.h"
+
+#include "base/alloc.h"
+#include "base/strbuf.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+char *name_take(CXString string)
+{
+    const char *text = clang_getCString(string);
+    char *copy = xstrdup(text ? text : "");
+    clang_disposeString(string);
+    return copy;
+}
+
+char *name_absolute(const char *path)
+{
+    struct strbuf out = {0};
+    char *directory = *path == '/' ? NULL : getcwd(NULL, 0);
+    char *whole = directory ? xasprintf("%s/%s", directory, path) : xstrdup(path), *rest = whole;
+    for (char *part; (part = strsep(&rest, "/"));) {
+        if (!*part || !strcmp(part, "."))
+            continue;
+        if (!strcmp(part, "..")) {
+            while (out.len && out.text[--out.len] != '/')
+                ;
+            if (out.text)
+                out.text[out.len] = '\0';
+        } else {
+            strbuf_printf(&out, "/%s", part);
+        }
+    }
+    free(whole);
+    free(directory);
+    return strbuf_take(&out);
+}
+
+static bool is_scope(enum CXCursorKind kind)
+{
+    switch ((int)kind) {
+    case CXCursor_Namespace:
+    case CXCursor_StructDecl:
+    case CXCursor_UnionDecl:
+    case CXCursor_ClassDecl:
+    case CXCursor_ClassTemplate:
+    case CXCursor_ClassTemplatePartialSpecialization:
+    case CXCursor_FunctionDecl:
+    case CXCursor_CXXMethod:
+    case CXCursor_FunctionTemplate: return true;
+    default: return false;
+    }
+}
+
+char *name_qualified(CXCursor cursor)
+{
+    char *name = name_take(clang_getCursorSpelling(cursor));
+    for (CXCursor p = clang_getCursorSemanticParent(cursor); is_scope(clang_getCursorKind(p));
+         p = clang_getCursorSemanticParent(p)) {
+        char *scope = name_take(clang_getCursorSpelling(p)), *inner = name;
+        name = xasprintf("%s::%s", *scope ? scope : "(anonymous)", inner);
+        free(inner);
+        free(scope);
+    }
+    return name;
+}
+
+char *name_declaration(CXCursor cursor)
+{
+    CXPrintingPolicy policy = clang_getCursorPrintingPolicy(cursor);
+    clang_PrintingPolicy_setProperty(policy, CXPrintingPolicy_TerseOutput, 1);
+    char *text = name_take(clang_getCursorPrettyPrinted(cursor, policy));
+    clang_PrintingPolicy_dispose(policy);
+    return text;
+}
+
+CXCursor name_pattern(CXCursor cursor)
+{
+    CXCursor pattern = clang_getSpecializedCursorTemplate(cursor);
+    return clang_Cursor_isNull(pattern) ? cursor : pattern;
+}
+
+bool name_in_template(CXCursor cursor)
+{
+    for (; !clang_Cursor_isNull(cursor) && !clang_isTranslationUnit(clang_getCursorKind(cursor));
+         cursor = clang_getCursorSemanticParent(cursor))
+        switch ((int)clang_getCursorKind(cursor)) {
+        case CXCursor_ClassTemplate:
+        case CXCursor_ClassTemplatePartialSpecialization:
+        case CXCursor_FunctionTemplate: return true;
+        }
+    return false;
+}
+
+bool name_internal(CXCursor cursor)
+{
+    enum CXLinkageKind linkage = clang_getCursorLinkage(cursor);
+    return linkage == CXLinkage_Internal || linkage == CXLinkage_UniqueExternal ||
+           linkage == CXLinkage_NoLinkage;
+}
+
+char *name_linkage(CXCursor cursor, uint64_t id)
+{
+    CXCursor pattern = name_pattern(cursor);
+    char *name;
+    if (name_in_template(pattern))
+        name = name_take(clang_getCursorUSR(clang_getCanonicalCursor(pattern)));
+    else
+        name = name_take(clang_Cursor_getMangling(cursor));
+    if (!*name) {
+        free(name);
+        name = name_qualified(cursor);
+    }
+    char *linkage = *name == '\1' ? xstrdup(name + 1) : xstrdup(name);
+    free(name);
+    if (!name_internal(pattern))
+        return linkage;
+    name = xasprintf("%s@%016" PRIx64, linkage, id);
+    free(linkage);
+    return name;
+}

@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What loupe-instrument makes of the programs in programs/: test_instrument.py INSTRUMENT INCLUDE
+
+For each program: the instrumented text and the graph are as in golden/ (UPDATE=1 writes them), both
+compilers take it at -O0 and -O2 with the warnings that they have for the plain one, and it behaves as the plain one: without a
+runtime, and with one (runtime.c) that lets every probe fire. There the number of visits of each site
+is the same for all of them, and every entry has its leaving.
+
+A program says in its first lines what it needs: `FLAGS: ...` for the compilers, `OPTIONS: ...` for
+loupe-instrument.
+"""
+import difflib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+INSTRUMENT, INCLUDE = [os.path.abspath(path) for path in sys.argv[1:3]]
+WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wno-unknown-warning-option']
+FOR_C = ['-Wdeclaration-after-statement', '-Wjump-misses-init', '-Wconversion']
+ID = '00000000feedbeef'
+FLAGS = ['pointer', 'static', 'alone', 'macro', 'system']
+KINDS = {'p': 'procedure', 'l': 'loop', 'c': 'call', 'm': 'communication'}
+count = failed = 0
+
+
+def ok(condition, what, details=''):
+    global count, failed
+    count += 1
+    print(f'{"" if condition else "not "}ok {count} - {what}')
+    if not condition:
+        failed += 1
+        for line in str(details).splitlines()[:60]:
+            print('#', line)
+    return condition
+
+
+def run(command, **more):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors='replace', timeout=120, check=False, **more)
+
+
+def golden(name, text, what):
+    path = os.path.join(HERE, 'golden', name)
+    if os.environ.get('UPDATE'):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w', encoding='utf-8', newline='') as file:
+            file.write(text)
+    try:
+        with open(path, encoding='utf-8', newline='') as file:
+            expected = file.read()
+    except OSError as error:
+        ok(False, what, error)
+        return
+    ok(expected == text, what, '\n'.join(difflib.unified_diff(
+        expected.splitlines(), text.splitlines(), 'expected', 'found', lineterm='')))
+
+
+def readable(encoded, directory, counts):
+    """The graph with its nesting, and the visits of each site."""
+    out, depth, files = [], {}, []
+    number = -1
+    for line in encoded.splitlines()[1:]:
+        kind, *fields = line.split('\t')
+        if kind == 'f':
+            files.append(fields[0].replace(directory + '/', ''))
+        if kind not in KINDS:
+            continue
+        number += 1
+        parent, site, turns, file, first, last, flags, name, linkage = fields
+        depth[number] = depth[int(parent)] + 1 if parent != '-' else 0
+        text = f'{"  " * depth[number]}{KINDS[kind]} {name} {files[int(file)]}:{first}'
+        if last != first:
+            text += f'-{last}'
+        words = [word for bit, word in enumerate(FLAGS) if int(flags) >> bit & 1]
+        if linkage not in ('-', name):
+            words.append(linkage.replace(ID, 'ID'))
+        if words:
+            text += f' [{" ".join(words)}]'
+        if site != '-':
+            text += f' site {site}: {counts.get(site, "?")}'
+        if turns != '-':
+            text += f', turns {turns}: {counts.get(turns, "?")}'
+        out.append(text + '\n')
+    return ''.join(out)
+
+
+class Program:
+    def __init__(self, name, work):
+        self.name, self.work = name, work
+        self.path = os.path.join(HERE, 'programs', name)
+        self.cplusplus = name.endswith('.cc')
+        with open(self.path, encoding='utf-8', newline='') as file:
+            head = file.read(600)
+        found = re.search(r'FLAGS: (.*?)(?: \*/)?\r?$', head, re.M)
+        default = ['-std=c++17'] if self.cplusplus else ['-std=gnu17']
+        self.flags = found.group(1).split() if found else default
+        found = re.search(r'OPTIONS: (.*?)(?: \*/)?\r?$', head, re.M)
+        self.options = [word.replace('HERE', HERE) for word in found.group(1).split()] if found else []
+        self.output = os.path.join(work, name + '.out')
+        self.warnings = WARNINGS + ([] if self.cplusplus else FOR_C)
+
+    def compilers(self):
+        return ['g++', 'clang++'] if self.cplusplus else ['gcc', 'clang']
+
+    def instrument(self):
+        include = subprocess.run(['gcc', '-print-file-name=include'], stdout=subprocess.PIPE,
+                                 text=True, check=True).stdout.strip()
+        return run([INSTRUMENT, '--output', self.output, '--id', ID, '--language',
+                    'c++' if self.cplusplus else 'c', '--probe-header',
+                    os.path.join(INCLUDE, 'loupe-probe.h'), *self.options, self.path, '--',
+                    *self.flags, '-idirafter', include])
+
+    def compile(self, compiler, level, kind):
+        """Plain, instrumented, or with the runtime; the path of the program."""
+        program = os.path.join(self.work, f'{self.name}-{compiler}{level}-{kind}')
+        source, more = self.path, []
+        if kind != 'plain':
+            source = self.output + '/tree' + self.path
+            more = ['-include', self.output + '/unit.h', '-mno-red-zone', '-iquote',
+                    os.path.dirname(self.path)]
+        if kind == 'runtime':
+            more += [os.path.join(self.work, 'runtime.o'), '-rdynamic']
+        result = run([compiler, *self.flags, level, '-g', *self.warnings, *more, source, '-o', program,
+                      '-ldl', '-lm'])
+        # Columns move; what is said of a line stays.
+        said = sorted(re.findall(r'^(.*?:\d+:)\d+: (.*)', result.stdout.replace(self.output + '/tree', ''),
+                                 re.M))
+        return program if result.returncode == 0 else None, said, result.stdout
+
+    def execute(self, program, counts=None):
+        env = dict(os.environ, LC_ALL='C')
+        if counts:
+            env['LOUPE_TEST_COUNTS'] = counts
+        result = run([program], env=env, cwd=self.work)
+        return result.returncode, result.stdout
+
+    def variant(self, compiler, level):
+        """The numbers of visits, as text."""
+        title = f'{self.name}, {compiler} {level}'
+        programs, said = {}, {}
+        for kind in 'plain', 'instrumented', 'runtime':
+            programs[kind], said[kind], text = self.compile(compiler, level, kind)
+            if not ok(programs[kind], f'{title}: {kind} compiles', text):
+                return None
+        ok(said['plain'] == said['instrumented'], f'{title}: the same warnings', '\n'.join(
+            difflib.unified_diff([' '.join(w) for w in said['plain']],
+                                 [' '.join(w) for w in said['instrumented']], lineterm='')))
+        plain = self.execute(programs['plain'])
+        ok(plain[0] >= 0, f'{title}: the plain program does not crash', plain)
+        found = self.execute(programs['instrumented'])
+        ok(found == plain, f'{title}: probes that are off change nothing', f'{plain}\n{found}')
+        path = os.path.join(self.work, 'counts')
+        found = self.execute(programs['runtime'], path)
+        ok(found == plain, f'{title}: probes that fire change nothing', f'{plain}\n{found}')
+        with open(path, encoding='utf-8') as file:
+            text = file.read()
+        ok('wrong 0\n' in text, f'{title}: what is entered is left', text)
+        self.program = programs['instrumented']
+        return text
+
+    def check_text(self):
+        for line in open(self.output + '/files', encoding='utf-8'):
+            path, name = line.rstrip('\n').split('\t')
+            with open(self.output + '/tree' + path, encoding='utf-8', newline='') as file:
+                text = file.read()
+            with open(path, encoding='utf-8', newline='') as file:
+                original = file.read()
+            same = ok(text.startswith(f'#line 1 "{name}"\n'), f'{path}: names its origin', text[:200])
+            ok(same and text.count('\n') == original.count('\n') + 1, f'{path}: lines stay')
+            base = os.path.relpath(path, os.path.dirname(self.path))
+            golden(f'{self.name}.{base}' if base != self.name else self.name,
+                   text.split('\n', 1)[1], f'{self.name}: text of {base}')
+
+    def check(self):
+        result = self.instrument()
+        if not ok(result.returncode == 0, f'{self.name}: instrumented', result.stdout):
+            return
+        self.check_text()
+        counted = {}
+        for compiler in self.compilers():
+            for level in '-O0', '-O2':
+                counted[compiler + level] = self.variant(compiler, level)
+        first = next(iter(counted.values()))
+        ok(first and all(text == first for text in counted.values()),
+           f'{self.name}: all count the same', counted)
+        if not first:
+            return
+        section = os.path.join(self.work, 'section')
+        run(['objcopy', '--dump-section', f'.loupe.graph={section}', self.program])
+        with open(section, encoding='utf-8') as file:
+            encoded = file.read()
+        counts = dict(line.split() for line in first.splitlines() if line[0].isdigit())
+        golden(self.name + '.graph', readable(encoded, os.path.dirname(self.path), counts),
+               f'{self.name}: graph')
+
+
+def main():
+    wanted = sys.argv[3:]
+    with tempfile.TemporaryDirectory() as work:
+        result = run(['gcc', '-O1', '-c', '-I', INCLUDE, os.path.join(HERE, 'runtime.c'), '-o',
+                      os.path.join(work, 'runtime.o')])
+        ok(result.returncode == 0, 'the runtime for tests compiles', result.stdout)
+        for name in sorted(os.listdir(os.path.join(HERE, 'programs'))):
+            if name.endswith(('.c', '.cc')) and (not wanted or name in wanted):
+                Program(name, work).check()
+    print(f'1..{count}')
+    return failed != 0
+
+
+sys.exit(main())
