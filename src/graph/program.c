@@ -203,6 +203,52 @@ void program_free(struct program *p)
     *p = (struct program){0};
 }
 
+static int compare(const void *pa, const void *pb, void *data)
+{
+    uint32_t i = *(const uint32_t *)pa, j = *(const uint32_t *)pb;
+    const struct program_node *nodes = data, *a = &nodes[i], *b = &nodes[j];
+    int order = a->path == b->path ? 0 : strcmp(a->file, b->file);
+    if (order)
+        return order;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    return i < j ? -1 : i > j;
+}
+
+uint32_t *program_order(const struct program *p)
+{
+    uint32_t *sorted = xcalloc(p->count + 1, sizeof *sorted), *order = sorted;
+    /* Lists of children; that of what has no parent stands at the end. */
+    uint32_t *first = xcalloc(p->count + 1, sizeof *first);
+    uint32_t *next = xcalloc(p->count + 1, sizeof *next);
+    for (size_t i = 0; i < p->count; i++) {
+        sorted[i] = (uint32_t)i;
+        first[i] = GRAPH_NONE;
+    }
+    first[p->count] = GRAPH_NONE;
+    if (p->count)
+        qsort_r(sorted, p->count, sizeof *sorted, compare, p->nodes);
+    for (size_t i = p->count; i-- > 0;) {
+        uint32_t n = sorted[i], parent = p->nodes[n].parent;
+        uint32_t *list = &first[parent == GRAPH_NONE ? p->count : parent];
+        next[n] = *list;
+        *list = n;
+    }
+    uint32_t at = first[p->count];
+    for (size_t count = 0; at != GRAPH_NONE;) {
+        order[count++] = at;
+        uint32_t then = first[at];
+        while (then == GRAPH_NONE && at != GRAPH_NONE) {
+            then = next[at];
+            at = p->nodes[at].parent;
+        }
+        at = then;
+    }
+    free(first);
+    free(next);
+    return order;
+}
+
 struct at {
     const char *file;
     bool full;

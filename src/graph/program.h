@@ -58,6 +58,9 @@ void program_add(struct program *program, uint32_t module, const struct unit *un
 void program_finish(struct program *program);
 void program_free(struct program *program); /* what it holds */
 
+/* All nodes as they are written: procedures by file and line, behind each what is in it. free() */
+uint32_t *program_order(const struct program *program);
+
 /* The node that a site counts for; NULL: there is no such site. */
 const struct program_site *program_site(const struct program *program, uint32_t module,
                                         uint64_t unit, uint32_t site);
