@@ -103,9 +103,9 @@ refuses "a text" "main.c is not an ELF file" main.c
 refuses "a directory" "directory" .
 refuses "no operand" "which binary?"
 refuses "two" "one binary" both stripped
-head -c 100 figure12 >cut
-object cut cut
-refuses "cut short" "damaged" cut.o
+head -c 100 figure12 >shorter
+object shorter shorter
+refuses "cut short" "damaged" shorter.o
 sed 's/^c.0.1.*/x/' figure12 >wrong
 object wrong wrong
 refuses "an unknown line" "damaged" wrong.o
