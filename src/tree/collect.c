@@ -30,7 +30,8 @@ struct key {
 
 /* The same of probes. */
 struct probe_key {
-    uint32_t module, caller; /* UINT32_MAX: none */
+    uint32_t module, caller; /* UINT32_MAX: not known */
+    bool by_caller;
     uint32_t site, node;
     uint64_t unit, offset;
 };
@@ -297,7 +298,7 @@ static bool same_probe(const void *key, uint32_t value, const void *data)
 {
     const struct probe_key *a = key, *b = &((const struct collect *)data)->probes[value];
     return a->unit == b->unit && a->site == b->site && a->module == b->module &&
-           a->caller == b->caller && a->offset == b->offset;
+           a->by_caller == b->by_caller && a->caller == b->caller && a->offset == b->offset;
 }
 
 static uint32_t add_probe(struct collect *c, const struct probe_key *key, uint32_t kind)
@@ -313,6 +314,8 @@ static uint32_t add_probe(struct collect *c, const struct probe_key *key, uint32
         node.module = c->modules.list[key->module].text;
         node.build_id = c->modules.list[key->module].build_id;
     }
+    if (key->by_caller)
+        node.probe.caller = (char *)"";
     if (key->caller != UINT32_MAX) {
         node.probe.caller = c->modules.list[key->caller].text;
         node.probe.caller_build_id = c->modules.list[key->caller].build_id;
@@ -328,10 +331,12 @@ static uint32_t probe_node(struct collect *c, const struct record_probe_reading 
                             .site = reading->site,
                             .unit = reading->unit};
     if (reading->caller_module != RECORD_NO_MODULE) {
+        key.by_caller = true;
         key.caller = get_number(&c->module_of, reading->caller_module);
         key.offset = key.caller == UINT32_MAX ? 0 : reading->caller_offset;
     }
-    uint64_t words[] = {key.unit, key.offset, (uint64_t)key.module << 32 | key.site, key.caller};
+    uint64_t words[] = {key.unit, key.offset, (uint64_t)key.module << 32 | key.site,
+                        (uint64_t)key.by_caller << 32 | key.caller};
     uint64_t hash = map_hash(MAP_SEED, words, sizeof words);
     uint32_t found = map_find(&c->probe_map, hash, same_probe, &key, c);
     if (found != MAP_NONE)
@@ -356,8 +361,10 @@ static void on_probe(void *data, uint32_t block, const struct record_probe_readi
     if (!reading->timed)
         return; /* only counted */
     value->time = value->self = reading->time * c->tick_s;
-    value->min = reading->min * c->tick_s;
-    value->max = reading->max * c->tick_s;
+    if (reading->max > 0) { /* else its first execution is still going on */
+        value->min = reading->min * c->tick_s;
+        value->max = reading->max * c->tick_s;
+    }
     value->error = reading->error * c->tick_s;
     value->estimated = reading->estimated;
 }
