@@ -305,6 +305,29 @@ static void test_figure12(void)
     run_free(run);
 }
 
+/* Entries that come with a return address, though they are direct calls. */
+static void test_direct_by_address(void)
+{
+    static const char *const tables[] = {HEAD "p|-|0|-|0|1|9|0|main|main\n"
+                                              "c|0|1|-|0|2|2|0|f|f\n"
+                                              "c|0|-|-|0|3|3|0|f|f\n"
+                                              "p|-|2|-|0|20|21|0|f|f\n",
+                                         NULL};
+    begin(tables);
+    probe(1, 0, PROCEDURE, 1, -1);
+    probe(1, 1, CALL, 5, 2);
+    from(1, 2, "app", 2, 1, 0.5);
+    from(1, 2, "app", 3, 4, 1);
+    from(1, 2, "", 0, 1, 0.25);
+    probe(1, 2, PROCEDURE, 10, -1);
+    structure();
+    has(find(GRAPH_CALL, "f", 2), "a call with a probe was counted there", 5, 2.5, 0);
+    has(find(GRAPH_CALL, "f", 3), "one without is counted by the procedure", 4, 1, 0);
+    has(unknown(procedure("f")), "the rest is unknown", 1, 0.25, 0);
+    has(procedure("f"), "all together", 10, 3.75, 3.75);
+    run_free(run);
+}
+
 static void test_ranks(void)
 {
     begin(figure12);
@@ -576,6 +599,7 @@ static void test_left_out(void)
 int main(void)
 {
     test_figure12();
+    test_direct_by_address();
     test_ranks();
     test_estimates();
     test_recursion();
