@@ -38,6 +38,8 @@ uint32_t graph_add(struct graph *g, const struct graph_node *node)
     n->inlined = copy(node->inlined);
     n->module = copy(node->module);
     n->build_id = copy(node->build_id);
+    n->probe.caller = copy(node->probe.caller);
+    n->probe.caller_build_id = copy(node->probe.caller_build_id);
     return (uint32_t)(g->count - 1);
 }
 
@@ -68,6 +70,8 @@ void graph_free(struct graph *g)
         free(n->inlined);
         free(n->module);
         free(n->build_id);
+        free(n->probe.caller);
+        free(n->probe.caller_build_id);
     }
     free(g->nodes);
     *g = (struct graph){0};

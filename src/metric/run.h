@@ -103,6 +103,28 @@ const struct run_value *run_values(const struct run *run, uint32_t node, size_t 
 const struct run_peer *run_peers(const struct run *run, uint32_t node, size_t *count);
 struct run_value run_total(const struct run *run, uint32_t node);
 
+/*
+ * The graph of a run whose program was built with `loupe cc`. Procedures and groups of them are
+ * children of the program, the members of a group are children of the group; loops, calls and
+ * communications hang below their procedure as they are written. Calls from code without probes are
+ * children of the program as well (RUN_UNKNOWN_CALLER, without a file). A call leads to node
+ * `callee`.
+ */
+#define RUN_UNKNOWN_CALLER "unknown caller"
+
+/* The call statements of a procedure or group; free() them. */
+size_t run_callers(const struct run *run, uint32_t procedure, uint32_t **calls);
+/* The procedures of a group, itself not among them: none unless `group` is the group's node. */
+size_t run_members(const struct run *run, uint32_t group, uint32_t **members);
+/*
+ * Where most of the time goes, downwards from a node (0: the program), that node first: of what is
+ * in a node the dearest, from a call on into the procedure, until a node's own time is more than
+ * what any of its children takes. free() it.
+ */
+size_t run_hot_path(const struct run *run, uint32_t from, uint32_t **path);
+
+/* MPI_Init, MPI_Init_thread and MPI_Finalize lie outside the rank's time. */
+bool run_outside_time(const struct graph_node *node);
 double run_rank_time(const struct run_rank *rank);    /* virtual: real_s - overhead_s */
 double run_rank_compute(const struct run_rank *rank); /* outside MPI */
 double run_time(const struct run *run);               /* of the longest rank */

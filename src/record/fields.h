@@ -26,7 +26,8 @@
 #define RECORD_VALUE_FIELDS(X)                                                                     \
     RECORD_STATEMENT_FIELDS(X)                                                                     \
     X(error, TICKS, SQUARES) /* half the 95 % interval of an estimated time; NAN: not known */     \
-    X(estimated, COUNT, SUM) /* executions whose time is estimated from others; 0: exact */        \
+    X(self_error, TICKS, SQUARES) /* the same of self, which is the time less the children's */    \
+    X(estimated, COUNT, SUM)      /* executions whose time is estimated from others; 0: exact */   \
     X(iterations, COUNT, SUM)
 
 /* One peer of a statement: the destination of a send, the source of a receive. */

@@ -18,7 +18,7 @@ struct collect_totals {
     uint64_t threads; /* that ever wrote to it */
     uint64_t delay;   /* what probes cost its threads, ticks; and how many it cost any */
     uint64_t blocks;
-    uint64_t values; /* statements that were executed */
+    uint64_t values; /* statements and probes that were executed */
     double mpi_s;
     int torn;
 };

@@ -12,13 +12,7 @@
 
 bool query_outside_time(const struct graph_node *node)
 {
-    static const char *const names[] = {"MPI_Init", "MPI_Init_thread", "MPI_Finalize"};
-    if (node->kind != GRAPH_COMMUNICATION || !node->name)
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(node->name, names[i]))
-            return true;
-    return false;
+    return run_outside_time(node);
 }
 
 double query_all_time(const struct run *run)
