@@ -11,7 +11,7 @@ _loupe() {
     local i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run exec report top ps collect ctl doctor help --help --version" \
+        COMPREPLY=($(compgen -W "run exec report top graph ps collect ctl doctor help --help --version" \
             -- "$cur"))
         return
     fi
@@ -61,7 +61,7 @@ _loupe() {
     exec) options="--job --output --force --quiet --peers --grace --top" ;;
     report) options="--by --at --source --top --json --full --color --no-color" ;;
     top) options="--once --json --by --at --source --full --interval --top --color --no-color" ;;
-    ps | doctor) options="--json" ;;
+    graph | ps | doctor) options="--json" ;;
     esac
     if [[ $cur == -* ]]; then
         COMPREPLY=($(compgen -W "$options --help --verbose" -- "$cur"))
@@ -69,6 +69,7 @@ _loupe() {
     fi
     case $command in
     report) COMPREPLY=($(compgen -f -X '!*.loupe' -- "$cur") $(compgen -d -- "$cur")) ;;
+    graph) COMPREPLY=($(compgen -f -- "$cur")) ;;
     top | collect) COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur")) ;;
     ctl)
         case $COMP_CWORD in
@@ -77,7 +78,7 @@ _loupe() {
         4) COMPREPLY=($(compgen -W "on off reset" -- "$cur")) ;;
         esac
         ;;
-    help) COMPREPLY=($(compgen -W "run exec report top ps collect ctl doctor" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "run exec report top graph ps collect ctl doctor" -- "$cur")) ;;
     esac
 }
 complete -o filenames -F _loupe loupe

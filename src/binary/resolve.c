@@ -2,9 +2,9 @@
 #include "binary/resolve.h"
 
 #include "base/alloc.h"
+#include "base/path.h"
 #include "base/strbuf.h"
 #include "binary/module.h"
-#include "binary/path.h"
 #include "binary/symbols.h"
 #include "binary/units.h"
 
@@ -223,6 +223,7 @@ static void by_dwarf(struct resolver *r, struct opened *o, Dwarf_Addr address,
     if (!file || dwarf_lineno(line, &number))
         return;
     place->file = keep(r, path_shown(file, directory_of(unit)));
+    place->path = keep(r, path_full(file, directory_of(unit)));
     place->line = (uint32_t)number;
 }
 

@@ -15,6 +15,7 @@ struct resolver_place {
     uint32_t line;         /* 0: unknown */
     const char *inlined;   /* "file:line < file:line": call sites of inlined frames; NULL: none */
     const char *outer;     /* the function it was inlined into in the end; NULL: not inlined */
+    const char *path;      /* the file in full, as far as DWARF knows it; NULL */
 };
 
 struct resolver *resolver_new(void);

@@ -29,6 +29,7 @@ extern const struct command cmd_collect;
 extern const struct command cmd_ctl;
 extern const struct command cmd_doctor;
 extern const struct command cmd_exec;
+extern const struct command cmd_graph;
 extern const struct command cmd_ps;
 extern const struct command cmd_report;
 extern const struct command cmd_run;

@@ -29,8 +29,8 @@ struct graph_probe {
     uint32_t kind; /* enum loupe_site_kind; 0: the node comes from no probe */
     uint32_t site; /* in its unit */
     uint64_t unit; /* its id */
-    /* Of a procedure's executions those that were called from this return address; NULL: not told
-     * apart by it. */
+    /* Of a procedure's executions those that were called from this return address; NULL: all of
+     * them; "": those from addresses that are not known. */
     char *caller, *caller_build_id; /* module */
     uint64_t caller_offset;
 };

@@ -259,10 +259,26 @@ static bool take_node(struct reader *r, sqlite3_stmt *row)
     return good && (node->parent == GRAPH_NONE || node->parent < expected);
 }
 
+/* A call may stand before what it calls, so these are checked at the end. */
+static bool sound_calls(const struct graph *g)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        const struct graph_node *n = &g->nodes[i];
+        if (n->callee && (n->kind != GRAPH_CALL || n->callee >= g->count ||
+                          g->nodes[n->callee].kind != GRAPH_PROCEDURE))
+            return false;
+        if (n->group &&
+            (n->kind != GRAPH_PROCEDURE || n->group > i || g->nodes[n->group].group != n->group))
+            return false;
+    }
+    return true;
+}
+
 static int read_nodes(struct reader *r)
 {
     int error = each_row(r, STORE_NODE, take_node);
-    return error || meta_counts(r, "nodes", r->run->graph.count) ? error : -EPROTO;
+    bool good = meta_counts(r, "nodes", r->run->graph.count) && sound_calls(&r->run->graph);
+    return error || good ? error : -EPROTO;
 }
 
 /* One vector of a node; `data` and `size` belong to the row. */
@@ -294,7 +310,7 @@ static int64_t check_vectors(const struct reader *r)
     const struct vector *ranks = &r->vectors[STORE_VECTOR_RANK];
     size_t count = ranks->count ? ranks->count : r->run->rank_count;
     for (int i = 0; i < STORE_VECTORS; i++)
-        if (r->vectors[i].count ? r->vectors[i].count != count : i < STORE_VECTOR_FIELDS)
+        if (r->vectors[i].count ? r->vectors[i].count != count : i < STORE_VECTOR_NEEDED)
             return -EPROTO;
     for (size_t i = 0; i < ranks->count; i++)
         if (ranks->numbers[i] >= r->run->rank_count ||
@@ -320,8 +336,10 @@ static void add_values(struct reader *r, uint32_t node, size_t count)
     for (size_t i = 0; i < count; i++) {
         uint64_t rank = v[STORE_VECTOR_RANK].count ? v[STORE_VECTOR_RANK].numbers[i] : i;
         struct run_value *value = run_add_value(r->run, node, (uint32_t)rank);
-#define X(name, unit, merge) value->name = NUMBER_##unit(v[STORE_VECTOR_##name].numbers[i]);
-        RECORD_STATEMENT_FIELDS(X)
+#define X(name, unit, merge)                                                                       \
+    if (v[STORE_VECTOR_##name].count)                                                              \
+        value->name = NUMBER_##unit(v[STORE_VECTOR_##name].numbers[i]);
+        RECORD_VALUE_FIELDS(X)
 #undef X
         for (int bucket = 0; bucket < RECORD_SIZE_BUCKETS; bucket++)
             if (v[STORE_VECTOR_SIZES + bucket].count)

@@ -28,7 +28,7 @@ const struct store_schema store_tables[STORE_TABLES] = {
                             "    \"id\" INTEGER PRIMARY KEY" STORE_NODE_FIELDS(MEMBER) "\n"
                                                                                        ")"},
     [STORE_METRIC] = {"metric", "CREATE TABLE metric (\n"
-                                "    \"node\" INTEGER PRIMARY KEY" RECORD_STATEMENT_FIELDS(
+                                "    \"node\" INTEGER PRIMARY KEY" RECORD_VALUE_FIELDS(
                                     FIELD) ",\n"
                                            "    \"ranks\" INTEGER,\n"
                                            "    \"spread_min_s\" REAL,\n"
@@ -70,7 +70,7 @@ const char *const store_insert[STORE_TABLES] = {
     [STORE_RANK] = "INSERT INTO rank VALUES (?" STORE_RANK_FIELDS(MEMBER_MARK) ")",
     [STORE_NODE] = "INSERT INTO node VALUES (?" STORE_NODE_FIELDS(MEMBER_MARK) ")",
     [STORE_METRIC] =
-        "INSERT INTO metric VALUES (?" RECORD_STATEMENT_FIELDS(FIELD_MARK) ", ?, ?, ?, ?, ?)",
+        "INSERT INTO metric VALUES (?" RECORD_VALUE_FIELDS(FIELD_MARK) ", ?, ?, ?, ?, ?)",
     [STORE_VECTOR] = "INSERT INTO vector VALUES (?, ?, ?)",
     [STORE_SIZE] = "INSERT INTO size VALUES (?, ?, ?, ?)",
     [STORE_PEER] = "INSERT INTO peer VALUES (?, ?, ?, ?" RECORD_PEER_FIELDS(FIELD_MARK) ")",
@@ -95,9 +95,14 @@ const char *const store_views =
     "    max(real_s - overhead_s - mpi_s, 0) AS compute_s FROM rank;"
     "CREATE VIEW statement AS SELECT n.id, n.kind, n.name, n.file, n.line, n.procedure,\n"
     "    m.count, m.time_s, m.time_s / (SELECT sum(time_s) FROM process) AS share,\n"
-    "    m.self_s, m.min_s, m.max_s, m.bytes, m.ranks,\n"
+    "    m.self_s, m.min_s, m.max_s, m.bytes, m.error_s, m.self_error_s, m.estimated,\n"
+    "    m.iterations, m.ranks,\n"
     "    m.spread_min_s, m.spread_avg_s, m.spread_max_s, m.max_rank\n"
     "    FROM node n JOIN metric m ON m.node = n.id;"
+    "CREATE VIEW caller AS SELECT p.id AS procedure_id, p.name AS procedure, n.id AS call_id,\n"
+    "    n.file, n.line, n.procedure AS caller, m.count, m.time_s, m.error_s, m.estimated\n"
+    "    FROM node n JOIN node p ON p.id = n.callee JOIN metric m ON m.node = n.id\n"
+    "    WHERE n.kind = 'call' AND n.callee > 0;"
     "CREATE VIEW message AS SELECT n.name, n.file, n.line, n.procedure, r.rank, r.world,\n"
     "    CASE p.received WHEN 0 THEN 'sent to' ELSE 'received from' END AS direction,\n"
     "    CASE p.peer WHEN -1 THEN 'others' WHEN -2 THEN 'foreign' ELSE p.peer END AS peer,\n"
@@ -111,7 +116,7 @@ const char *const store_views =
 
 static const char *const field_names[STORE_VECTOR_FIELDS] = {
 #define X(name, unit, merge) STORE_COLUMN(name, unit),
-    RECORD_STATEMENT_FIELDS(X)
+    RECORD_VALUE_FIELDS(X)
 #undef X
 };
 

@@ -38,7 +38,11 @@
     X(name, TEXT)                                                                                  \
     X(file, TEXT)                                                                                  \
     X(line, UINT32)                                                                                \
+    X(end_line, UINT32)                                                                            \
     X(procedure, TEXT)                                                                             \
+    X(linkage, TEXT)                                                                               \
+    X(callee, UINT32)                                                                              \
+    X(group, UINT32)                                                                               \
     X(inlined, TEXT)                                                                               \
     X(module, TEXT)                                                                                \
     X(build_id, TEXT)                                                                              \
@@ -70,15 +74,23 @@
 #define STORE_IS_REAL_TICKS 1
 
 /* Vectors of a node: one per statistic, one per used bucket of the size histogram, and which ranks
- * the numbers belong to. */
+ * the numbers belong to. Those of a statement come first and are always there, the others only
+ * where they are not all 0. */
 enum store_vector {
 #define X(name, unit, merge) STORE_VECTOR_##name,
-    RECORD_STATEMENT_FIELDS(X)
+    RECORD_VALUE_FIELDS(X)
 #undef X
         STORE_VECTOR_FIELDS,
     STORE_VECTOR_SIZES = STORE_VECTOR_FIELDS,
     STORE_VECTOR_RANK = STORE_VECTOR_SIZES + RECORD_SIZE_BUCKETS,
     STORE_VECTORS
+};
+
+enum {
+    STORE_VECTOR_NEEDED = 0
+#define X(name, unit, merge) +1
+    RECORD_STATEMENT_FIELDS(X)
+#undef X
 };
 
 enum store_table {

@@ -233,10 +233,10 @@ static int write_totals(struct writer *w, uint32_t node, const struct run_value 
 #define X(name, unit, merge)                                                                       \
     ++at;                                                                                          \
     if (STORE_IS_REAL_##unit && !isfinite((double)total.name))                                     \
-        sqlite3_bind_null(s, at); /* the least of nothing */                                       \
+        sqlite3_bind_null(s, at); /* the least of nothing; not known */                            \
     else                                                                                           \
         BIND_##unit(s, at, total.name);
-    RECORD_STATEMENT_FIELDS(X)
+    RECORD_VALUE_FIELDS(X)
 #undef X
     sqlite3_bind_int64(s, ++at, (sqlite3_int64)count);
     sqlite3_bind_double(s, ++at, least->time);
@@ -273,7 +273,7 @@ static uint64_t number_of(const struct run_value *value, int vector)
     switch (vector) {
 #define X(name, unit, merge)                                                                       \
     case STORE_VECTOR_##name: return BITS_##unit(value->name);
-        RECORD_STATEMENT_FIELDS(X)
+        RECORD_VALUE_FIELDS(X)
 #undef X
     case STORE_VECTOR_RANK: return value->rank;
     }
@@ -299,18 +299,15 @@ static int write_vector(struct writer *w, uint32_t node, int vector, const struc
     return row(w, STORE_VECTOR);
 }
 
-/* What the reader knows without it is left out: unused buckets, and "all ranks in order". */
+/* What the reader knows without it is left out: what is 0 throughout, and "all ranks in order". */
 static void choose_vectors(struct writer *w, const struct run_value *values, size_t count,
                            bool needed[STORE_VECTORS])
 {
-    uint64_t any[RECORD_SIZE_BUCKETS] = {0};
-    for (size_t i = 0; i < count; i++)
-        for (int bucket = 0; bucket < RECORD_SIZE_BUCKETS; bucket++)
-            any[bucket] |= values[i].sizes[bucket];
-    for (int i = 0; i < STORE_VECTOR_FIELDS; i++)
-        needed[i] = true;
-    for (int bucket = 0; bucket < RECORD_SIZE_BUCKETS; bucket++)
-        needed[STORE_VECTOR_SIZES + bucket] = any[bucket] != 0;
+    for (int vector = 0; vector < STORE_VECTOR_RANK; vector++) {
+        needed[vector] = vector < STORE_VECTOR_NEEDED;
+        for (size_t i = 0; !needed[vector] && i < count; i++)
+            needed[vector] = number_of(&values[i], vector) != 0;
+    }
     needed[STORE_VECTOR_RANK] = count != w->run->rank_count;
 }
 

@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "record/calls.h"
 
+#include <loupe-probe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,14 @@ struct key {
     uint64_t offset;
 };
 
+/* The same of probes. */
+struct probe_key {
+    uint32_t module, caller; /* UINT32_MAX: not known */
+    bool by_caller;
+    uint32_t site, node;
+    uint64_t unit, offset;
+};
+
 struct numbers {
     uint32_t *list;
     size_t count, room;
@@ -38,6 +47,9 @@ struct collect {
     struct key *keys;
     size_t key_count, key_room;
     struct map map;
+    struct probe_key *probes;
+    size_t probe_count, probe_room;
+    struct map probe_map;
 
     /* of the process that is being read */
     uint32_t rank;
@@ -75,6 +87,8 @@ void collect_free(struct collect *c)
     texts_free(&c->names);
     free(c->keys);
     map_free(&c->map);
+    free(c->probes);
+    map_free(&c->probe_map);
     free(c->module_of.list);
     free(c->name_of.list);
     free(c->node_of.list);
@@ -280,6 +294,81 @@ static void on_peer(void *data, uint32_t block, const struct record_peer *record
 #undef X
 }
 
+static bool same_probe(const void *key, uint32_t value, const void *data)
+{
+    const struct probe_key *a = key, *b = &((const struct collect *)data)->probes[value];
+    return a->unit == b->unit && a->site == b->site && a->module == b->module &&
+           a->by_caller == b->by_caller && a->caller == b->caller && a->offset == b->offset;
+}
+
+static uint32_t add_probe(struct collect *c, const struct probe_key *key, uint32_t kind)
+{
+    static const enum graph_kind kinds[LOUPE_SITE_KINDS] = {
+        [LOUPE_SITE_PROCEDURE] = GRAPH_PROCEDURE, [LOUPE_SITE_CALL] = GRAPH_CALL,
+        [LOUPE_SITE_STATEMENT] = GRAPH_CALL,      [LOUPE_SITE_POINTER] = GRAPH_CALL,
+        [LOUPE_SITE_LOOP] = GRAPH_LOOP,           [LOUPE_SITE_ITERATION] = GRAPH_LOOP};
+    struct graph_node node = {.parent = 0,
+                              .kind = kinds[kind],
+                              .probe = {.kind = kind, .site = key->site, .unit = key->unit}};
+    if (key->module != UINT32_MAX) {
+        node.module = c->modules.list[key->module].text;
+        node.build_id = c->modules.list[key->module].build_id;
+    }
+    if (key->by_caller)
+        node.probe.caller = (char *)"";
+    if (key->caller != UINT32_MAX) {
+        node.probe.caller = c->modules.list[key->caller].text;
+        node.probe.caller_build_id = c->modules.list[key->caller].build_id;
+        node.probe.caller_offset = key->offset;
+    }
+    return graph_add(&c->run->graph, &node);
+}
+
+static uint32_t probe_node(struct collect *c, const struct record_probe_reading *reading)
+{
+    struct probe_key key = {.module = get_number(&c->module_of, reading->module),
+                            .caller = UINT32_MAX,
+                            .site = reading->site,
+                            .unit = reading->unit};
+    if (reading->caller_module != RECORD_NO_MODULE) {
+        key.by_caller = true;
+        key.caller = get_number(&c->module_of, reading->caller_module);
+        key.offset = key.caller == UINT32_MAX ? 0 : reading->caller_offset;
+    }
+    uint64_t words[] = {key.unit, key.offset, (uint64_t)key.module << 32 | key.site,
+                        (uint64_t)key.by_caller << 32 | key.caller};
+    uint64_t hash = map_hash(MAP_SEED, words, sizeof words);
+    uint32_t found = map_find(&c->probe_map, hash, same_probe, &key, c);
+    if (found != MAP_NONE)
+        return c->probes[found].node;
+    key.node = add_probe(c, &key, reading->kind);
+    *VEC_PUSH(c->probes, c->probe_count, c->probe_room) = key;
+    map_add(&c->probe_map, hash, (uint32_t)(c->probe_count - 1));
+    return key.node;
+}
+
+/* Blocks add up: run_finish merges what stands for one node and process. */
+static void on_probe(void *data, uint32_t block, const struct record_probe_reading *reading)
+{
+    struct collect *c = data;
+    (void)block;
+    if (!reading->kind || reading->kind >= LOUPE_SITE_KINDS ||
+        (!reading->count && !reading->timed && !(reading->time > 0)))
+        return;
+    struct run_value *value = run_add_value(c->run, probe_node(c, reading), c->rank);
+    c->totals->values++;
+    value->count = reading->count;
+    if (!reading->timed)
+        return; /* only counted */
+    value->time = value->self = reading->time * c->tick_s;
+    if (reading->max > 0) { /* else its first execution is still going on */
+        value->min = reading->min * c->tick_s;
+        value->max = reading->max * c->tick_s;
+    }
+    value->error = reading->error * c->tick_s;
+    value->estimated = reading->estimated;
+}
+
 int collect_process(struct collect *c, struct record_reader *reader, uint64_t now, uint32_t rank,
                     struct collect_totals *totals)
 {
@@ -288,7 +377,8 @@ int collect_process(struct collect *c, struct record_reader *reader, uint64_t no
                                      .name = on_name,
                                      .thread = on_thread,
                                      .statement = on_statement,
-                                     .peer = on_peer};
+                                     .peer = on_peer,
+                                     .probe = on_probe};
     *totals = (struct collect_totals){0};
     c->totals = totals;
     c->rank = rank;

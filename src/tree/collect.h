@@ -15,7 +15,7 @@ void collect_free(struct collect *collect); /* accepts NULL */
 struct collect_totals {
     uint64_t events;  /* executions that have ended */
     uint64_t threads; /* that ever wrote to it */
-    uint64_t values;  /* statements that were executed */
+    uint64_t values;  /* statements and probes that were executed */
     double mpi_s;
     int torn;
 };

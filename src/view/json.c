@@ -22,11 +22,25 @@ enum { JSON_FORMAT = 1, FULL_RANKS = 64 };
 #define PUT_BYTES       json_uint
 #define PUT_TICKS       json_double /* a minimum of nothing is infinite, and null here */
 
+/* An error that nobody knows is null: NAN. */
+static void put_estimate(struct json *j, const struct run_value *v)
+{
+    if (v->estimated)
+        json_bool(j, "estimated", true);
+    if (v->estimated || v->error != 0)
+        json_double(j, "error_s", v->error);
+}
+
 static void value_fields(struct json *j, const struct run_value *v)
 {
 #define X(name, unit, merge) PUT_##unit(j, KEY_##unit(name), v->name);
     RECORD_STATEMENT_FIELDS(X)
 #undef X
+    put_estimate(j, v);
+    if (v->self_error != 0)
+        json_double(j, "self_error_s", v->self_error);
+    if (v->iterations)
+        json_uint(j, "iterations", v->iterations);
 }
 
 static void peer_fields(struct json *j, const struct run_peer *p)
@@ -109,7 +123,15 @@ static void put_place(struct json *j, const struct graph_node *n)
         json_uint(j, "line", n->line);
     else
         json_null(j, "line");
+    if (n->end_line)
+        json_uint(j, "end_line", n->end_line);
     json_string(j, "procedure", n->procedure);
+    if (n->linkage)
+        json_string(j, "linkage", n->linkage);
+    if (n->callee)
+        json_uint(j, "callee", n->callee);
+    if (n->group)
+        json_uint(j, "group", n->group);
     if (n->inlined)
         json_string(j, "inlined", n->inlined);
     if (!n->module)
@@ -199,6 +221,48 @@ static void put_peers(struct json *j, const struct run *run, uint32_t node)
     json_array_end(j);
 }
 
+/* Of procedures with probes: the statements that call it, and what each has cost. */
+static void put_callers(struct json *j, const struct run *run, uint32_t node)
+{
+    uint32_t *calls;
+    size_t count = run_callers(run, node, &calls);
+    json_array_begin(j, "callers");
+    for (size_t i = 0; i < count; i++) {
+        const struct graph_node *n = &run->graph.nodes[calls[i]];
+        struct run_value total = run_total(run, calls[i]);
+        json_object_begin(j, NULL);
+        json_uint(j, "id", calls[i]);
+        json_string(j, "name", n->file ? n->procedure : n->name);
+        json_string(j, "file", n->file);
+        if (n->line)
+            json_uint(j, "line", n->line);
+        else
+            json_null(j, "line");
+        json_uint(j, "count", total.count);
+        json_double(j, "time_s", total.time);
+        put_estimate(j, &total);
+        json_object_end(j);
+    }
+    json_array_end(j);
+    free(calls);
+}
+
+static void put_members(struct json *j, const struct run *run, uint32_t group)
+{
+    uint32_t *members;
+    size_t count = run_members(run, group, &members);
+    json_array_begin(j, "members");
+    for (size_t i = 0; i < count; i++) {
+        json_object_begin(j, NULL);
+        json_uint(j, "id", members[i]);
+        json_string(j, "name", run->graph.nodes[members[i]].name);
+        json_uint(j, "count", run_total(run, members[i]).count);
+        json_object_end(j);
+    }
+    json_array_end(j);
+    free(members);
+}
+
 static void put_node(struct json *j, const struct run *run, uint32_t node, double all, bool full)
 {
     const struct graph_node *n = &run->graph.nodes[node];
@@ -213,6 +277,10 @@ static void put_node(struct json *j, const struct run *run, uint32_t node, doubl
     value_fields(j, &item.total);
     put_spread(j, &item);
     put_sizes(j, &item.total);
+    if (n->kind == GRAPH_PROCEDURE && (n->line || n->group))
+        put_callers(j, run, node);
+    if (n->kind == GRAPH_PROCEDURE && n->group == node)
+        put_members(j, run, node);
     if (full) {
         put_values(j, run, node);
         if (n->kind == GRAPH_COMMUNICATION)

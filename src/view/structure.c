@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "binary/resolve.h"
+#include "view/items.h"
 #include "view/query.h"
 
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 struct entry {
     struct graph_node *node;
     uint32_t raw;
+    uint32_t below; /* node of the static tables' graph that it stands in; 0: none */
 };
 
 static char *copy(const char *text)
@@ -63,6 +65,7 @@ static int compare_nodes(const struct graph_node *a, const struct graph_node *b)
 static int compare_entries(const void *pa, const void *pb)
 {
     const struct entry *a = pa, *b = pb;
+    ORDER(LESS(a->below, b->below));
     ORDER(compare_nodes(a->node, b->node));
     return LESS(a->raw, b->raw);
 }
@@ -83,20 +86,23 @@ static void look_up(struct graph_node *node, struct resolver *resolver)
     node->inlined = copy(place.inlined);
 }
 
-/* Fills `map` with the new number of every raw node; the values of the program and of procedures
- * are made anew from their statements and map to nothing. */
-static void build(const struct run *run, struct entry *entries, size_t count, struct graph *graph,
-                  uint32_t *map)
+static void add_program(const struct run *run, struct graph *graph)
 {
     struct graph_node program = {.parent = GRAPH_NONE, .kind = GRAPH_PROGRAM, .name = run->program};
     if (!program.name)
         program.name = (char *)"program";
     graph_add(graph, &program);
+}
+
+/* Fills `map` with the new number of every raw node; the values of the program and of procedures
+ * are made anew from their statements and map to nothing. */
+static void build(struct entry *entries, size_t count, struct graph *graph, uint32_t *map)
+{
     const struct graph_node *last = NULL, *last_procedure = NULL;
     uint32_t parent = 0;
     for (size_t i = 0; i < count; i++) {
         struct graph_node *n = entries[i].node;
-        if (n->kind != GRAPH_REGION && n->procedure &&
+        if (n->kind != GRAPH_REGION && n->procedure && !entries[i].below &&
             (!last_procedure || compare_procedures(last_procedure, n))) {
             struct graph_node procedure = {.kind = GRAPH_PROCEDURE,
                                            .name = n->procedure,
@@ -107,18 +113,23 @@ static void build(const struct run *run, struct entry *entries, size_t count, st
             last_procedure = n;
         }
         n->parent = n->kind != GRAPH_REGION && n->procedure ? parent : 0;
-        bool same = last && !compare_nodes(last, n);
+        if (entries[i].below)
+            n->parent = entries[i].below;
+        bool same = last && entries[i - 1].below == entries[i].below && !compare_nodes(last, n);
         map[entries[i].raw] = same ? (uint32_t)(graph->count - 1) : graph_add(graph, n);
         last = n;
     }
 }
 
-static void renumber(struct run *run, const uint32_t *map, size_t raw_count)
+/* Values of items are made anew; their peers are as they were. */
+static void renumber(struct run *run, const uint32_t *map, const struct items *items,
+                     size_t raw_count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < run->value_count; i++) {
         struct run_value *v = &run->values[i];
-        if (v->node >= raw_count || map[v->node] == GRAPH_NONE || v->rank >= run->rank_count)
+        if (v->node >= raw_count || map[v->node] == GRAPH_NONE || v->rank >= run->rank_count ||
+            (items->raw && items->raw[v->node].role != RAW_APART))
             continue;
         v->node = map[v->node];
         run->values[kept++] = *v;
@@ -135,8 +146,9 @@ static void renumber(struct run *run, const uint32_t *map, size_t raw_count)
     run->peer_count = kept;
 }
 
-/* What stands above statements: for procedures their sum, for the program the ranks' times. */
-static void sum_up(struct run *run)
+/* What stands above statements: for procedures without probes, whose numbers begin with `first`,
+ * their sum, for the program the ranks' times. */
+static void sum_up(struct run *run, uint32_t first)
 {
     size_t statements = run->value_count;
     size_t program = run->value_count;
@@ -149,13 +161,13 @@ static void sum_up(struct run *run)
     for (size_t i = 0; i < statements; i++) {
         struct run_value value = run->values[i];
         const struct graph_node *n = &run->graph.nodes[value.node];
-        if (n->kind == GRAPH_REGION || query_outside_time(n))
+        if (n->kind != GRAPH_COMMUNICATION || query_outside_time(n))
             continue;
         struct run_value *all = &run->values[program + value.rank];
         all->bytes += value.bytes;
         for (int b = 0; b < RECORD_SIZE_BUCKETS; b++)
             all->sizes[b] += value.sizes[b];
-        if (n->parent != 0 && n->parent != GRAPH_NONE) {
+        if (n->parent >= first && n->parent != GRAPH_NONE) {
             struct run_value *v = run_add_value(run, n->parent, value.rank);
             run_value_merge(v, &value);
         }
@@ -163,28 +175,79 @@ static void sum_up(struct run *run)
     run_finish(run);
 }
 
-void structure_run(struct run *run, struct resolver *resolver)
+/* What has its place by the tables already is not looked for again. */
+static size_t find_entries(struct run *run, struct items *items, struct graph *graph,
+                           struct entry *entries, uint32_t *map)
 {
-    size_t raw_count = run->graph.count, count = 0;
-    struct entry *entries = xcalloc(raw_count, sizeof *entries);
-    uint32_t *map = xcalloc(raw_count, sizeof *map);
-    for (size_t i = 0; i < raw_count; i++) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < run->graph.count; i++) {
         struct graph_node *node = &run->graph.nodes[i];
         map[i] = GRAPH_NONE;
-        if (node->kind == GRAPH_PROGRAM || node->kind == GRAPH_PROCEDURE)
+        if (node->kind == GRAPH_PROGRAM || node->kind == GRAPH_PROCEDURE || node->probe.kind)
             continue;
-        look_up(node, resolver);
-        entries[count++] = (struct entry){node, (uint32_t)i};
+        struct raw raw = items->raw ? items->raw[i] : (struct raw){RAW_APART, GRAPH_NONE};
+        uint32_t out = raw.item != GRAPH_NONE ? items_node(items, run, graph, raw.item) : 0;
+        if (raw.role == RAW_APART)
+            entries[count++] = (struct entry){node, i, out};
+        else if (raw.role == RAW_ITEM)
+            map[i] = out;
     }
     if (count)
         qsort(entries, count, sizeof *entries, compare_entries);
+    return count;
+}
 
+static bool has_probes(const struct graph *graph)
+{
+    for (size_t i = 0; i < graph->count; i++)
+        if (graph->nodes[i].probe.kind)
+            return true;
+    return false;
+}
+
+/* Loops and calls come from probes, and once they have their place they are none any more. */
+static bool is_structured(const struct graph *graph)
+{
+    for (size_t i = 0; i < graph->count; i++) {
+        const struct graph_node *n = &graph->nodes[i];
+        if ((n->kind == GRAPH_LOOP || n->kind == GRAPH_CALL) && !n->probe.kind)
+            return true;
+    }
+    return false;
+}
+
+void structure_run(struct run *run, struct resolver *resolver)
+{
+    if (is_structured(&run->graph))
+        return;
+    size_t raw_count = run->graph.count, made_count = 0;
+    struct entry *entries = xcalloc(raw_count, sizeof *entries);
+    uint32_t *map = xcalloc(raw_count, sizeof *map);
+    struct items items = {0};
     struct graph graph = {0};
-    build(run, entries, count, &graph, map);
+    struct run_value *made = NULL;
+    for (size_t i = 0; i < raw_count; i++)
+        if (!run->graph.nodes[i].probe.kind)
+            look_up(&run->graph.nodes[i], resolver);
+    add_program(run, &graph);
+    if (has_probes(&run->graph)) {
+        items_build(&items, run, resolver);
+        items_group(&items);
+        items_emit(&items, run, &graph);
+        made_count = items_values(&items, run, &graph, &made);
+        items_link(&items, &graph);
+    }
+    size_t count = find_entries(run, &items, &graph, entries, map);
+    uint32_t first = (uint32_t)graph.count;
+    build(entries, count, &graph, map);
     graph_free(&run->graph);
     run->graph = graph;
-    renumber(run, map, raw_count);
-    sum_up(run);
+    renumber(run, map, &items, raw_count);
+    for (size_t i = 0; i < made_count; i++)
+        *VEC_PUSH(run->values, run->value_count, run->value_room) = made[i];
+    sum_up(run, first);
+    items_free(&items);
+    free(made);
     free(entries);
     free(map);
 }

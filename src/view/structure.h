@@ -6,7 +6,11 @@
  *
  * Afterwards node 0 is the program (time: the ranks' times; self: outside MPI), below it the
  * regions and the procedures, below a procedure its communication statements. What a procedure
- * shows is the sum of its statements, for no probe times the procedure itself yet.
+ * shows is the sum of its statements, where no probe times the procedure itself.
+ *
+ * Where the program was built with `loupe cc`, the tables in its binaries give the structure:
+ * procedures, and in them loops, calls and communications as they are written (metric/run.h). What
+ * was never executed is left out. Communications are found there by file and line.
  */
 #ifndef LOUPE_VIEW_STRUCTURE_H
 #define LOUPE_VIEW_STRUCTURE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Paths and symbols as people write them. */
-#include "binary/path.h"
+#include "base/path.h"
 #include "binary/symbols.h"
 #include "lib/tap.h"
 
@@ -13,6 +13,14 @@ static void path(const char *path, const char *directory, const char *expected)
     ok(!strcmp(shown, expected), "%s compiled in %s -> %s", path, directory ? directory : "?",
        shown);
     free(shown);
+}
+
+static void full(const char *path, const char *directory, const char *expected)
+{
+    char *is = path_full(path, directory);
+    ok(!strcmp(is, expected), "%s in full, compiled in %s -> %s", path, directory ? directory : "?",
+       is);
+    free(is);
 }
 
 static void symbol(const char *name, const char *expected)
@@ -37,6 +45,12 @@ int main(void)
     path("ring.c", ".", "ring.c");
     path("/x", "/x", "/x");
     path("", "", "");
+
+    full("ring.c", "/srv/u/app", "/srv/u/app/ring.c");
+    full("../src/./ring.c", "/srv/u/app/build", "/srv/u/app/src/ring.c");
+    full("/usr/include/x.h", "/srv", "/usr/include/x.h");
+    full("a/../ring.c", NULL, "ring.c");
+    full("ring.c", "", "ring.c");
 
     symbol("main", "main");
     symbol("exchange.constprop.0", "exchange");

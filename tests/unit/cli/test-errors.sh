@@ -58,7 +58,7 @@ check "the command line overrides LOUPE" test -e b.loupe -a ! -e a.loupe
 run "$loupe" run --force -q -o there.loupe -- true
 check "--force overwrites" test "$(head -c 6 there.loupe)" = SQLite
 
-for command in run exec report top ps collect ctl doctor; do
+for command in run exec report top graph ps collect ctl doctor; do
     run "$loupe" "$command" --help
     check "$command --help" has "$out" "usage: loupe $command"
 done

@@ -68,6 +68,16 @@ static void add_odd_nodes(struct run *run)
                                                 .offset = UINT64_MAX});
     graph_add(&run->graph, &(struct graph_node){.parent = 1, .kind = GRAPH_REGION, .name = ""});
     graph_add(&run->graph, &(struct graph_node){.parent = GRAPH_NONE, .kind = GRAPH_PROCEDURE});
+    graph_add(&run->graph, &(struct graph_node){.kind = GRAPH_CALL, .name = "f", .callee = 6});
+    graph_add(&run->graph,
+              &(struct graph_node){.kind = GRAPH_PROCEDURE, .name = "f+g", .group = 5});
+    graph_add(&run->graph, &(struct graph_node){.parent = 5,
+                                                .kind = GRAPH_PROCEDURE,
+                                                .name = "f",
+                                                .line = 7,
+                                                .end_line = UINT32_MAX,
+                                                .linkage = "_Z1fv@00ff",
+                                                .group = 5});
 }
 
 struct run *sample_odd(void)
@@ -94,6 +104,14 @@ struct run *sample_odd(void)
     for (uint32_t rank = 0; rank < 3; rank++)
         run_add_value(run, 2, rank)->sizes[RECORD_SIZE_BUCKETS - 1] = rank;
 
+    v = run_add_value(run, 4, 1);
+    v->count = 5;
+    v->time = 2;
+    v->error = NAN; /* estimated, nobody knows how well */
+    v->self_error = 1e-9;
+    v->estimated = 4;
+    v = run_add_value(run, 6, 0);
+    v->iterations = UINT64_MAX;
     run_add_peer(run, 1, 0, RUN_PEER_OTHERS, 0)->count = 3;
     run_add_peer(run, 1, 0, RUN_PEER_FOREIGN, 0)->bytes = UINT64_MAX;
     run_add_peer(run, 1, 0, INT32_MAX, 1)->time = 1.0 / 3;
@@ -168,11 +186,13 @@ static const char *rank_difference(const struct run_rank *a, const struct run_ra
 static const char *node_difference(const struct graph_node *a, const struct graph_node *b)
 {
     if (a->parent != b->parent || a->kind != b->kind || a->line != b->line ||
-        a->offset != b->offset)
+        a->offset != b->offset || a->end_line != b->end_line || a->callee != b->callee ||
+        a->group != b->group)
         return "a node's numbers";
     return same_text(a->name, b->name) && same_text(a->file, b->file) &&
-                   same_text(a->procedure, b->procedure) && same_text(a->inlined, b->inlined) &&
-                   same_text(a->module, b->module) && same_text(a->build_id, b->build_id)
+                   same_text(a->procedure, b->procedure) && same_text(a->linkage, b->linkage) &&
+                   same_text(a->inlined, b->inlined) && same_text(a->module, b->module) &&
+                   same_text(a->build_id, b->build_id)
                ? NULL
                : "a node's texts";
 }

@@ -5,6 +5,7 @@
 #include "scratch.h"
 #include "store/store.h"
 
+#include <math.h>
 #include <sqlite3.h>
 
 static sqlite3 *db;
@@ -46,6 +47,20 @@ static struct run *two_ranks(void)
         run_add_peer(run, 1, i, i ? 10 : 11, i)->bytes = 64;
     }
     run_add_peer(run, 1, 0, RUN_PEER_OTHERS, 0)->count = 5;
+    graph_add(&run->graph, &(struct graph_node){.kind = GRAPH_PROCEDURE, .name = "solve"});
+    graph_add(&run->graph, &(struct graph_node){.parent = 2,
+                                                .kind = GRAPH_CALL,
+                                                .name = "solve",
+                                                .file = "app.c",
+                                                .line = 7,
+                                                .procedure = "main",
+                                                .callee = 2});
+    struct run_value *call = run_add_value(run, 3, 1);
+    call->count = 3;
+    call->time = 0.5;
+    call->error = 0.125;
+    call->estimated = 2;
+    run_add_value(run, 2, 1)->error = NAN;
     run_finish(run);
     return run;
 }
@@ -58,12 +73,14 @@ int main(void)
     store_write(run, path, false, NULL, NULL);
     sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
     ask("PRAGMA integrity_check", "ok");
-    ask("PRAGMA user_version", "1");
+    ask("PRAGMA user_version", "2");
     ask("SELECT value FROM meta WHERE key = 'command'", "[\"mpirun\",\"./app\"]");
     ask("SELECT json_extract(value, '$[1]') FROM meta WHERE key = 'command'", "./app");
-    ask("SELECT name, file, line, procedure, count, time_s, share, bytes, ranks FROM statement",
+    ask("SELECT name, file, line, procedure, count, time_s, share, bytes, ranks FROM statement"
+        " WHERE id = 1",
         "MPI_Allreduce|app.c|1|main|3|4.0|0.5|128|2");
-    ask("SELECT min_s, max_s, spread_min_s, spread_avg_s, spread_max_s, max_rank FROM statement",
+    ask("SELECT min_s, max_s, spread_min_s, spread_avg_s, spread_max_s, max_rank FROM statement"
+        " WHERE id = 1",
         "0.25|1.0|1.0|2.0|3.0|10");
     ask("SELECT time_s, compute_s FROM process WHERE rank = 11", "4.0|3.0");
     ask("SELECT bucket, from_bytes, count FROM size WHERE bucket > 0", "7|64|1");
@@ -73,6 +90,11 @@ int main(void)
         "10|sent to|others|5");
     ask("SELECT source, destination, bytes FROM matrix WHERE received = 1", "10|11|64");
     ask("SELECT count(*) FROM vector WHERE node = 1", "8");
+    ask("SELECT group_concat(field) FROM vector WHERE node = 3 AND field LIKE 'e%'",
+        "error_s,estimated");
+    ask("SELECT procedure, file, line, caller, count, time_s, error_s, estimated FROM caller",
+        "solve|app.c|7|main|3|0.5|0.125|2");
+    ask("SELECT error_s FROM metric WHERE node = 2", "NULL");
     sqlite3_close(db);
     unlink(path);
     free(path);

@@ -19,23 +19,23 @@ static const struct {
     uint64_t offset;
     struct resolver_place place;
 } known[] = {
-    {0x1010, {"main", "src/main.c", 21, NULL, NULL}},
-    {0x1020, {"main", "src/main.c", 64, NULL, NULL}},
-    {0x1100, {"exchange", "src/halo.c", 40, NULL, NULL}},
-    {0x1110, {"exchange", "src/halo.c", 41, NULL, NULL}},
-    {0x1120, {"exchange", "src/halo.c", 44, NULL, NULL}},
-    {0x1200, {"solve", "src/solver.c", 88, NULL, NULL}},
-    {0x1210, {"solve", "src/solver.c", 88, NULL, NULL}}, /* the loop was unrolled */
-    {0x1300, {"norm", "src/norm.h", 12, "src/solver.c:95 < src/main.c:50", "main"}},
-    {0x1400, {"write_out", "src/out.c", 7, NULL, NULL}},
-    {0x1500, {"symbol_only", NULL, 0, NULL, NULL}},
-    {0x1510, {"symbol_only", NULL, 0, NULL, NULL}},
+    {0x1010, {"main", "src/main.c", 21, NULL, NULL, NULL}},
+    {0x1020, {"main", "src/main.c", 64, NULL, NULL, NULL}},
+    {0x1100, {"exchange", "src/halo.c", 40, NULL, NULL, NULL}},
+    {0x1110, {"exchange", "src/halo.c", 41, NULL, NULL, NULL}},
+    {0x1120, {"exchange", "src/halo.c", 44, NULL, NULL, NULL}},
+    {0x1200, {"solve", "src/solver.c", 88, NULL, NULL, NULL}},
+    {0x1210, {"solve", "src/solver.c", 88, NULL, NULL, NULL}}, /* the loop was unrolled */
+    {0x1300, {"norm", "src/norm.h", 12, "src/solver.c:95 < src/main.c:50", "main", NULL}},
+    {0x1400, {"write_out", "src/out.c", 7, NULL, NULL, NULL}},
+    {0x1500, {"symbol_only", NULL, 0, NULL, NULL, NULL}},
+    {0x1510, {"symbol_only", NULL, 0, NULL, NULL, NULL}},
     {0x1600,
      {"größe_der_sehr_langen_prozedur_deren_name_kein_ende_nehmen_will",
-      "quellen/überall/レイヤー/実装/berechnung.cpp", 123456, NULL, NULL}},
-    {0x1610, {"evil\033[31m\xff\xfe", "bad\x80name.c", 3, NULL, NULL}},
-    {0x1700, {"left", "a/same.c", 5, NULL, NULL}},
-    {0x1710, {"right", "b/same.c", 5, NULL, NULL}},
+      "quellen/überall/レイヤー/実装/berechnung.cpp", 123456, NULL, NULL, NULL}},
+    {0x1610, {"evil\033[31m\xff\xfe", "bad\x80name.c", 3, NULL, NULL, NULL}},
+    {0x1700, {"left", "a/same.c", 5, NULL, NULL, NULL}},
+    {0x1710, {"right", "b/same.c", 5, NULL, NULL, NULL}},
 };
 
 struct resolver *resolver_new(void)

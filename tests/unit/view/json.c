@@ -109,11 +109,74 @@ static void test_full(void)
     run_free(run);
 }
 
+static void value(struct run *run, uint32_t node, uint64_t count, double time)
+{
+    struct run_value *v = run_add_value(run, node, 0);
+    v->count = count;
+    v->time = v->max = time;
+    v->min = 0.5;
+}
+
+/* What `loupe cc` adds: callers, members, estimates, iterations. */
+static void test_source(void)
+{
+    struct run *run = fixture_new("source", 1, 10);
+    struct graph *g = &run->graph;
+    graph_add(g, &(struct graph_node){.parent = GRAPH_NONE, .name = "source"});
+    graph_add(g, &(struct graph_node){.kind = GRAPH_PROCEDURE, .name = "odd+even", .group = 1});
+    graph_add(g, &(struct graph_node){.parent = 1,
+                                      .kind = GRAPH_PROCEDURE,
+                                      .name = "odd",
+                                      .file = "a.c",
+                                      .line = 3,
+                                      .end_line = 9,
+                                      .linkage = "odd",
+                                      .group = 1});
+    graph_add(g, &(struct graph_node){.parent = 2,
+                                      .kind = GRAPH_CALL,
+                                      .name = "odd",
+                                      .file = "a.c",
+                                      .line = 4,
+                                      .procedure = "odd",
+                                      .callee = 1});
+    graph_add(g, &(struct graph_node){.kind = GRAPH_CALL, .name = RUN_UNKNOWN_CALLER, .callee = 1});
+    graph_add(g, &(struct graph_node){.parent = 2, .kind = GRAPH_LOOP, .name = "for", .line = 5});
+    value(run, 1, 7, 4);
+    value(run, 2, 70, 4);
+    value(run, 3, 6, 3);
+    run->values[2].estimated = 2;
+    run->values[2].error = 0.25;
+    value(run, 4, 1, 1);
+    run->values[3].estimated = 1;
+    run->values[3].error = NAN;
+    value(run, 5, 2, 2);
+    run->values[4].iterations = 40;
+    run->values[4].self_error = 0.125;
+    run_finish(run);
+    struct strbuf out = {0};
+    view_json(run, &(struct view_options){0}, &out);
+    static const char *const wanted[] = {
+        "\"callers\":[{\"id\":3,\"name\":\"odd\",\"file\":\"a.c\",\"line\":4,\"count\":6,"
+        "\"time_s\":3,\"estimated\":true,\"error_s\":0.25},"
+        "{\"id\":4,\"name\":\"unknown caller\",\"file\":null,\"line\":null,\"count\":1,"
+        "\"time_s\":1,\"estimated\":true,\"error_s\":null}]",
+        "\"members\":[{\"id\":2,\"name\":\"odd\",\"count\":70}]",
+        "\"line\":3,\"end_line\":9,\"procedure\":null,\"linkage\":\"odd\",\"group\":1",
+        "\"procedure\":\"odd\",\"callee\":1",
+        "\"self_error_s\":0.125,\"iterations\":40",
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        ok(strstr(out.text, wanted[i]) != NULL, "the JSON has %s", wanted[i]);
+    strbuf_free(&out);
+    run_free(run);
+}
+
 int main(void)
 {
     test_numbers();
     test_all_magnitudes();
     test_integers();
     test_full();
+    test_source();
     return tap_done();
 }

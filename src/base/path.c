@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "binary/path.h"
+#include "base/path.h"
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
@@ -47,4 +47,14 @@ char *path_shown(const char *path, const char *directory)
         memmove(shown, shown + len + 1, strlen(shown + len + 1) + 1);
     free(below);
     return shown;
+}
+
+char *path_full(const char *path, const char *directory)
+{
+    if (*path == '/' || !directory || !*directory)
+        return plain(path);
+    char *joined = xasprintf("%s/%s", directory, path);
+    char *full = plain(joined);
+    free(joined);
+    return full;
 }
