@@ -7,9 +7,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-bool outline_timed(const struct graph_node *node)
+/* In the program's tables. A group has no line of its own; what is known from its statements only
+ * has neither. */
+static bool in_tables(const struct graph_node *node)
 {
-    /* A group has no line of its own; what is known from its statements only has neither. */
     return node->kind == GRAPH_PROCEDURE && (node->line || node->linkage || node->group);
 }
 
@@ -17,7 +18,7 @@ bool outline_probed(const struct run *run)
 {
     for (size_t i = 0; i < run->graph.count; i++) {
         const struct graph_node *n = &run->graph.nodes[i];
-        if (n->kind == GRAPH_LOOP || n->kind == GRAPH_CALL || outline_timed(n))
+        if (n->kind == GRAPH_LOOP || n->kind == GRAPH_CALL || in_tables(n))
             return true;
     }
     return false;
@@ -95,6 +96,13 @@ bool outline_recursive(const struct outline *o, uint32_t call)
     uint32_t callee = outline_callee(o, call), from = outline_procedure(o, call);
     uint32_t group = from ? o->run->graph.nodes[from].group : 0;
     return callee && from && (callee == from || (group && callee == group));
+}
+
+bool outline_summed(const struct outline *o, uint32_t node)
+{
+    const struct graph_node *n = &o->run->graph.nodes[node];
+    const struct run_value *total = &o->items[node].total;
+    return n->kind == GRAPH_PROCEDURE && (!in_tables(n) || (!total->count && total->time != 0));
 }
 
 bool outline_executed(const struct outline *o, uint32_t node)

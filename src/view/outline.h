@@ -28,8 +28,6 @@ struct outline {
 
 /* The program has probes that `loupe cc` put there: its procedures are timed themselves. */
 bool outline_probed(const struct run *run);
-/* The procedure is timed itself; others show the sum of their communication statements. */
-bool outline_timed(const struct graph_node *node);
 
 struct outline *outline_new(const struct run *run);
 void outline_free(struct outline *o); /* accepts NULL */
@@ -44,6 +42,8 @@ uint32_t outline_callee(const struct outline *o, uint32_t node);
 uint32_t outline_procedure(const struct outline *o, uint32_t node);
 /* A call from a procedure to itself or inside its group: counted, never timed. */
 bool outline_recursive(const struct outline *o, uint32_t call);
+/* A procedure that nothing times: it shows the sum of what is in it. */
+bool outline_summed(const struct outline *o, uint32_t node);
 /* It was executed, or something in it was. */
 bool outline_executed(const struct outline *o, uint32_t node);
 /* The calls of a procedure that were executed and are no recursion. */

@@ -98,20 +98,20 @@ static void member_rows(const struct part *p, struct table *t, const struct outl
 static void procedure_rows(const struct part *p, struct table *t, const struct outline *o,
                            const struct query_item *item)
 {
-    const struct graph_node *n = &p->run->graph.nodes[item->node];
+    bool summed = outline_summed(o, item->node);
     const uint32_t *calls;
     size_t count = outline_callers(o, item->node, &calls), listed = 0, rest = 0;
     part_line(p, item->node);
     time_cells(t, o, item->node);
     bool estimated = false;
     double own = outline_own(o, item->node, &estimated);
-    cell_estimate(t, outline_timed(n) ? own : 0, estimated);
+    cell_estimate(t, summed ? 0 : own, estimated);
     cell_count(t, item->total.count);
     estimated = false;
     double calls_in = outline_inside(o, item->node, GRAPH_CALL, &estimated);
     cell_estimate(t, calls_in, estimated);
     spread_cell(t, o, item->node);
-    procedure_cell(t, o, item->node, 0, outline_timed(n) ? NULL : "its statements");
+    procedure_cell(t, o, item->node, 0, summed ? "its statements" : NULL);
     table_style(t, TABLE_HEAD);
     member_rows(p, t, o, item->node);
     for (size_t i = 0; i < count; i++) {
@@ -184,7 +184,7 @@ void part_timed_procedures(const struct part *p)
             none += !n->group;
             continue;
         }
-        sums |= !outline_timed(n);
+        sums |= outline_summed(o, items[i].node);
         if (count++ < (size_t)p->top)
             procedure_rows(p, t, o, &items[i]);
     }
@@ -312,7 +312,8 @@ void part_self(const struct part *p, size_t most)
     size_t count = 0;
     double time = query_all_time(p->run);
     for (uint32_t i = 1; i < p->run->graph.count; i++)
-        if (outline_timed(&p->run->graph.nodes[i]) && listed(o, &o->items[i])) {
+        if (p->run->graph.nodes[i].kind == GRAPH_PROCEDURE && listed(o, &o->items[i]) &&
+            !outline_summed(o, i)) {
             own[count] = (struct own){.item = &o->items[i]};
             own[count].self = outline_own(o, i, &own[count].estimated);
             count++;

@@ -104,7 +104,7 @@ static void procedure_note(struct tree *tree, uint32_t node, struct strbuf *note
     if (callers > 1) {
         strbuf_printf(note, "all %zu callers%s", callers, unknown ? ", also unknown" : "");
         tree->totals = true;
-    } else if (!outline_timed(n)) {
+    } else if (outline_summed(tree->o, node)) {
         strbuf_puts(note, "its statements");
     } else if (unknown) {
         strbuf_puts(note, RUN_UNKNOWN_CALLER);
