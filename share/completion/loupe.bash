@@ -50,13 +50,17 @@ _loupe() {
         COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur"))
         return
         ;;
+    --source)
+        COMPREPLY=($(compgen -f -- "$cur"))
+        return
+        ;;
     --peers | --grace | --top | --at | --interval | -i) return ;;
     esac
     case $command in
     run) options="--output --force --quiet --peers --grace --top" ;;
     exec) options="--job --output --force --quiet --peers --grace --top" ;;
-    report) options="--by --at --top --json --full --color --no-color" ;;
-    top) options="--once --json --full --interval --top --color --no-color" ;;
+    report) options="--by --at --source --top --json --full --color --no-color" ;;
+    top) options="--once --json --by --at --source --full --interval --top --color --no-color" ;;
     graph | ps | doctor) options="--json" ;;
     esac
     if [[ $cur == -* ]]; then

@@ -12,6 +12,7 @@
 static struct {
     const char *by;
     const char *at;
+    const char *source;
     int top;
     bool json, full, color, plain;
 } values;
@@ -27,6 +28,11 @@ static const struct option_entry options[] = {
      .at = &values.at,
      .value = "FILE:LINE",
      .help = "everything about the statement there (binary+0xOFFSET: without source)"},
+    {.name = "source",
+     .kind = OPTION_STRING,
+     .at = &values.source,
+     .value = "FILE",
+     .help = "the source with the times beside its lines; an end of its path is enough"},
     {.name = "top",
      .kind = OPTION_NUMBER,
      .at = &values.top,
@@ -38,7 +44,7 @@ static const struct option_entry options[] = {
     {.name = "full",
      .kind = OPTION_FLAG,
      .at = &values.full,
-     .help = "JSON: each rank and peer of each statement also beyond 64 ranks"},
+     .help = "leave out nothing: small lines, whole sources; JSON: ranks and peers beyond 64"},
     {.name = "color", .kind = OPTION_FLAG, .at = &values.color, .help = "colours in any case"},
     {.name = "no-color", .kind = OPTION_FLAG, .at = &values.plain, .help = "no colours"},
     OPTIONS_END,
@@ -55,6 +61,11 @@ static int run(int argc, char **argv)
             return command_misused(&cmd_report, "--by %s: no such level", values.by);
         view.by = (enum view_level)level;
     }
+    if (values.source && (values.at || values.by))
+        return command_misused(&cmd_report, "--source goes with neither --at nor --by");
+    if (values.source && values.json)
+        return command_misused(&cmd_report, "--source is a listing; the JSON has file and line");
+    view.source = values.source;
     char *at = values.at ? xstrdup(values.at) : NULL;
     if (at && !show_parse_at(at, &view)) {
         free(at);
@@ -77,10 +88,12 @@ static int run(int argc, char **argv)
 const struct command cmd_report = {
     .name = "report",
     .summary = "answer from a run file",
-    .usage = "FILE [--by LEVEL] [--at FILE:LINE] [--top N] [--json]",
+    .usage = "FILE [--by LEVEL] [--at FILE:LINE] [--source FILE] [--top N] [--json]",
     .details =
         "Without options from the top down: the run, its efficiency, the program, its regions and\n"
-        "procedures, and their statements. --by summary fits one screen: the ten most expensive\n"
+        "procedures, and their statements; of a program built with loupe cc its loops and calls\n"
+        "too, with the way down marked that takes most of the time. --by summary fits one screen: "
+        "the ten most expensive\n"
         "communication statements. A statement's share is its part of all ranks'\n"
         "time together; its peer is the one that costs it most (3->0: rank 3 sends to rank 0).\n"
         "MPI_Init and MPI_Finalize are outside that time and have no share.\n",

@@ -2,6 +2,7 @@
 /* loupe top: the same answers from a program that is running. */
 #include "tui/top.h"
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "binary/resolve.h"
 #include "cli/command.h"
@@ -17,6 +18,7 @@
 
 static struct {
     bool once, json, full, color, plain;
+    const char *by, *at, *source;
     int top;
     double interval;
 } values;
@@ -30,7 +32,22 @@ static const struct option_entry options[] = {
     {.name = "full",
      .kind = OPTION_FLAG,
      .at = &values.full,
-     .help = "JSON: each rank and peer of each statement also beyond 64 ranks"},
+     .help = "leave out nothing: small lines, whole sources; JSON: ranks and peers beyond 64"},
+    {.name = "by",
+     .kind = OPTION_STRING,
+     .at = &values.by,
+     .value = "LEVEL",
+     .help = "begin with this level (with --once: print it); levels as of loupe report"},
+    {.name = "at",
+     .kind = OPTION_STRING,
+     .at = &values.at,
+     .value = "FILE:LINE",
+     .help = "begin with the statement there"},
+    {.name = "source",
+     .kind = OPTION_STRING,
+     .at = &values.source,
+     .value = "FILE",
+     .help = "begin with the source, times beside its lines"},
     {.name = "interval",
      .letter = 'i',
      .kind = OPTION_SECONDS,
@@ -98,9 +115,8 @@ static int cannot_read(const struct job *job, int error)
     return EXIT_FAILURE;
 }
 
-static int show_once(struct watched *w)
+static int show_once(struct watched *w, struct view_options view)
 {
-    struct view_options view = {.top = values.top, .full = values.full};
     int error;
     struct run *run = read_watched(w, &error);
     if (!run)
@@ -111,9 +127,15 @@ static int show_once(struct watched *w)
     return status;
 }
 
-static int show_live(struct watched *w)
+static int show_live(struct watched *w, const struct view_options *view)
 {
-    struct top_source source = {.read = read_watched, .data = w, .interval_s = values.interval};
+    struct top_source source = {.read = read_watched,
+                                .data = w,
+                                .interval_s = values.interval,
+                                .by = view->by,
+                                .at_file = view->at_file,
+                                .at_line = view->at_line,
+                                .source = view->source};
     int error = top_run(&source);
     if (error == -ENOTTY) {
         log_error("top: no terminal to draw on; use --once, or --once --json");
@@ -122,13 +144,26 @@ static int show_live(struct watched *w)
     return error ? cannot_read(w->job, error) : EXIT_SUCCESS;
 }
 
-static int run(int argc, char **argv)
+/* The command line's questions; `at` is --at to be cut in two. 0, or what to exit with. */
+static int parse(struct view_options *view, char *at)
 {
-    struct watched w = {0};
-    if (argc > 1)
-        return command_misused(&cmd_top, "one job at a time");
+    *view = (struct view_options){.top = values.top, .full = values.full, .source = values.source};
     if (values.json && !values.once)
         return command_misused(&cmd_top, "--json needs --once");
+    if (values.source && (values.at || values.by || values.json))
+        return command_misused(&cmd_top, "--source goes with neither --at, --by nor --json");
+    int level = values.by ? view_level_by_name(values.by) : VIEW_SUMMARY;
+    if (level < 0)
+        return command_misused(&cmd_top, "--by %s: no such level", values.by);
+    view->by = (enum view_level)level;
+    if (at && !show_parse_at(at, view))
+        return command_misused(&cmd_top, "--at %s: not FILE:LINE", values.at);
+    return 0;
+}
+
+static int show(const struct view_options *view, int argc, char **argv)
+{
+    struct watched w = {0};
     int error = argc ? job_find(argv[0], &w.job) : 0;
     if (argc && error < 0) {
         log_error("%s: %s; loupe ps lists the jobs there are", argv[0],
@@ -141,16 +176,29 @@ static int run(int argc, char **argv)
         return EXIT_FAILURE;
     }
     w.resolver = resolver_new();
-    int status = values.once ? show_once(&w) : show_live(&w);
+    int status = values.once ? show_once(&w, *view) : show_live(&w, view);
     resolver_free(w.resolver);
     job_free(w.job);
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    struct view_options view;
+    if (argc > 1)
+        return command_misused(&cmd_top, "one job at a time");
+    char *at = values.at ? xstrdup(values.at) : NULL;
+    int status = parse(&view, at);
+    if (!status)
+        status = show(&view, argc, argv);
+    free(at);
     return status;
 }
 
 const struct command cmd_top = {
     .name = "top",
     .summary = "watch a program that is running",
-    .usage = "[PID|JOB] [--once] [--json] [--interval SECONDS]",
+    .usage = "[PID|JOB] [--once] [--json] [--by LEVEL] [--at FILE:LINE] [--source FILE]",
     .details =
         "Without PID or JOB the newest job of yours that runs on this machine. It only reads\n"
         "the statistics: watching costs the program nothing. Press h there for the keys.\n",

@@ -19,7 +19,10 @@ static const char help[] =
     "  f          communication statements\n"
     "  r          ranks\n"
     "  p          peers: the communication matrix\n"
-    "  Enter      everything about the selected statement; again, Escape or f: back\n"
+    "  g          the program from the top down, as it is written\n"
+    "  d l a      procedures with their callers; loops; calls\n"
+    "  Enter      everything about what is selected; again, Escape or f: back\n"
+    "  u          the source of what is selected, with the times beside its lines\n"
     "\n"
     "  t s        sort statements by time, which is by share\n"
     "  c          ... by count\n"
@@ -158,6 +161,35 @@ static void statements(const struct top_state *s, int width, struct top_lines *l
     free(items);
 }
 
+bool top_selectable(enum top_page page)
+{
+    return page == TOP_STATEMENTS || (page >= TOP_TREE && page <= TOP_SOURCE);
+}
+
+/* A level of the report. Its first line has the titles, its lines know what they show. */
+static void level(const struct top_state *s, struct view_options *options, size_t fixed,
+                  struct top_lines *lines)
+{
+    struct strbuf out = {0};
+    struct view_lines shown = {0};
+    options->lines = &shown;
+    view_text(s->run, options, &out);
+    options->lines = NULL;
+    add_lines(lines, out.text);
+    for (size_t i = 0; i < shown.count && i < lines->count; i++)
+        lines->nodes[i] = shown.nodes[i];
+    lines->fixed = fixed && lines->count > fixed && shown.count ? fixed : 0;
+    free(shown.nodes);
+    strbuf_free(&out);
+}
+
+static void source(const struct top_state *s, struct view_options *options, struct top_lines *lines)
+{
+    options->source = s->source;
+    options->full = true;
+    level(s, options, 0, lines);
+}
+
 static void detail(const struct top_state *s, const struct view_options *options,
                    struct top_lines *lines)
 {
@@ -177,6 +209,23 @@ void top_page_lines(const struct top_state *state, int width, struct top_lines *
     case TOP_STATEMENTS: statements(state, width, lines); break;
     case TOP_DETAIL: detail(state, &options, lines); break;
     case TOP_HELP: add_lines(lines, help); break;
+    case TOP_TREE:
+    case TOP_PROCEDURES:
+    case TOP_LOOPS:
+    case TOP_CALLS:
+        options.by = state->page == TOP_TREE         ? VIEW_PROGRAM
+                     : state->page == TOP_PROCEDURES ? VIEW_PROCEDURE
+                     : state->page == TOP_LOOPS      ? VIEW_LOOP
+                                                     : VIEW_CALL;
+        options.top = 0;
+        level(state, &options, 1, lines);
+        break;
+    case TOP_SOURCE: source(state, &options, lines); break;
+    case TOP_AT:
+        options.at_file = state->at_file;
+        options.at_line = state->at_line;
+        level(state, &options, 0, lines);
+        break;
     case TOP_RANKS:
     case TOP_PEERS:
         options.by = state->page == TOP_RANKS ? VIEW_RANK : VIEW_PEER;
@@ -185,6 +234,7 @@ void top_page_lines(const struct top_state *state, int width, struct top_lines *
         add_lines(lines, out.text);
         lines->fixed = state->page == TOP_RANKS;
         break;
+    case TOP_PAGES: break;
     }
     strbuf_free(&out);
 }

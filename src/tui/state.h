@@ -8,7 +8,20 @@
 
 #include <stdbool.h>
 
-enum top_page { TOP_STATEMENTS, TOP_RANKS, TOP_PEERS, TOP_DETAIL, TOP_HELP };
+enum top_page {
+    TOP_STATEMENTS,
+    TOP_RANKS,
+    TOP_PEERS,
+    TOP_TREE,
+    TOP_PROCEDURES,
+    TOP_LOOPS,
+    TOP_CALLS,
+    TOP_SOURCE, /* a file, with the times beside its lines */
+    TOP_AT,     /* what the user named by file and line */
+    TOP_DETAIL,
+    TOP_HELP,
+    TOP_PAGES
+};
 
 /* A page as lines of text. */
 struct top_lines {
@@ -28,11 +41,17 @@ struct top_state {
 
     enum top_page page, back; /* `back`: where the detail was asked for */
     enum query_sort sort;
-    size_t selected; /* among the statements */
+    size_t selected[TOP_PAGES]; /* lines below the fixed ones, where lines can be selected */
     size_t scroll;
+    const char *at_file; /* of the page TOP_AT */
+    uint32_t at_line;
+    char *source;             /* of the page TOP_SOURCE; owned */
+    bool seek;                /* the source page opens at `detail` */
     struct graph_node detail; /* identity of the statement on the detail page; owns its strings */
 };
 
+/* Lines of the page can lead to a detail. */
+bool top_selectable(enum top_page page);
 /* Builds the page that is shown now, `width` columns wide. */
 void top_page_lines(const struct top_state *state, int width, struct top_lines *lines);
 void top_lines_free(struct top_lines *lines);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "view/outline.h"
 #include "view/table.h"
 
 #include <errno.h>
@@ -105,19 +106,59 @@ static size_t body_rows(const struct top_lines *lines)
     return rows > 1 ? (size_t)rows : 1;
 }
 
+/* Lines up to the last that can be selected. */
+static size_t selectable(const struct top_lines *lines)
+{
+    size_t count = lines->count;
+    while (count > lines->fixed && lines->nodes[count - 1] == GRAPH_NONE)
+        count--;
+    return count - lines->fixed;
+}
+
+/* The source opens where the node stands that it was asked for. */
+static void seek(struct top_state *s, const struct top_lines *lines)
+{
+    uint32_t node = top_find(s->run, &s->detail, GRAPH_NONE);
+    for (size_t i = lines->fixed; i < lines->count && node != GRAPH_NONE; i++)
+        if (lines->nodes[i] == node) {
+            s->selected[s->page] = i - lines->fixed;
+            s->scroll = s->selected[s->page] > 5 ? s->selected[s->page] - 5 : 0;
+        }
+}
+
 /* Keeps the selection on the page and the scrolling where the selection can be seen. */
 static void settle(struct top_state *s, const struct top_lines *lines)
 {
     size_t rows = body_rows(lines), count = lines->count - lines->fixed;
-    if (s->page == TOP_STATEMENTS) {
-        s->selected = count && s->selected >= count ? count - 1 : s->selected;
-        if (s->selected < s->scroll)
-            s->scroll = s->selected;
-        if (s->selected >= s->scroll + rows)
-            s->scroll = s->selected - rows + 1;
+    size_t *selected = &s->selected[s->page], lead = selectable(lines);
+    if (s->seek)
+        seek(s, lines);
+    s->seek = false;
+    if (top_selectable(s->page) && lead) {
+        *selected = *selected >= lead ? lead - 1 : *selected;
+        if (*selected < s->scroll)
+            s->scroll = *selected;
+        if (*selected >= s->scroll + rows)
+            s->scroll = *selected - rows + 1;
+        /* below the last line there may be more to read */
+        if (*selected + 1 == lead && count - *selected <= rows)
+            s->scroll = count;
     }
     if (s->scroll + rows > count)
         s->scroll = count > rows ? count - rows : 0;
+}
+
+static const char *footer(const struct top_state *s)
+{
+    bool probed = outline_probed(s->run);
+    if (s->ended)
+        return probed ? "the job has ended; q quits   g tree  d procedures  f statements  r ranks"
+                      : "the job has ended; q quits   f statements  r ranks  p peers";
+    if (probed)
+        return "g tree  d procedures  l loops  f statements  r ranks  Enter details  u source  "
+               "h help  q quit";
+    return "f statements  r ranks  p peers  Enter details  t c b m sort  space pause  h help  "
+           "q quit";
 }
 
 static void draw(struct top_state *s, const struct top_lines *lines)
@@ -133,16 +174,12 @@ static void draw(struct top_state *s, const struct top_lines *lines)
         put_line(HEADER + (int)i, lines->text[i], A_BOLD);
     size_t rows = body_rows(lines), first = lines->fixed + s->scroll;
     for (size_t i = 0; i < rows && first + i < lines->count; i++) {
-        bool chosen = s->page == TOP_STATEMENTS && s->scroll + i == s->selected &&
-                      lines->nodes[first + i] != GRAPH_NONE;
+        bool chosen = top_selectable(s->page) && s->scroll + i == s->selected[s->page];
+        chosen &= s->page == TOP_SOURCE || lines->nodes[first + i] != GRAPH_NONE;
         put_line(HEADER + (int)(lines->fixed + i), lines->text[first + i],
                  chosen ? A_REVERSE : A_NORMAL);
     }
-    put_line(LINES - 1,
-             s->ended ? "the job has ended; q quits   f statements  r ranks  p peers"
-                      : "f statements  r ranks  p peers  Enter details  t c b m sort  "
-                        "space pause  h help  q quit",
-             A_DIM);
+    put_line(LINES - 1, footer(s), A_DIM);
     refresh();
     free(header);
     free(subheader);
@@ -150,7 +187,7 @@ static void draw(struct top_state *s, const struct top_lines *lines)
 
 static void show_page(struct top_state *s, enum top_page page)
 {
-    if (s->page == TOP_STATEMENTS || s->page == TOP_RANKS || s->page == TOP_PEERS)
+    if (s->page < TOP_SOURCE || s->page == TOP_AT)
         s->back = s->page;
     s->page = page;
     s->scroll = 0;
@@ -166,11 +203,12 @@ static void forget_detail(struct top_state *s)
     s->detail = (struct graph_node){0};
 }
 
-static void show_detail(struct top_state *s, const struct top_lines *lines)
+/* Remembers what is selected; false if nothing is. */
+static bool remember(struct top_state *s, const struct top_lines *lines)
 {
-    size_t at = lines->fixed + s->selected;
-    if (at >= lines->count || lines->nodes[at] == GRAPH_NONE)
-        return;
+    size_t at = lines->fixed + s->selected[s->page];
+    if (!top_selectable(s->page) || at >= lines->count || lines->nodes[at] == GRAPH_NONE)
+        return false;
     const struct graph_node *n = &s->run->graph.nodes[lines->nodes[at]];
     forget_detail(s);
     s->detail = *n;
@@ -178,13 +216,26 @@ static void show_detail(struct top_state *s, const struct top_lines *lines)
     s->detail.file = n->file ? xstrdup(n->file) : NULL;
     s->detail.procedure = n->procedure ? xstrdup(n->procedure) : NULL;
     s->detail.module = n->module ? xstrdup(n->module) : NULL;
-    s->detail.inlined = s->detail.build_id = NULL;
-    show_page(s, TOP_DETAIL);
+    s->detail.inlined = s->detail.build_id = s->detail.linkage = NULL;
+    s->detail.probe = (struct graph_probe){0};
+    return true;
 }
 
-static void move_by(struct top_state *s, long rows)
+static void show_source(struct top_state *s, const struct top_lines *lines)
 {
-    size_t *place = s->page == TOP_STATEMENTS ? &s->selected : &s->scroll;
+    if ((!remember(s, lines) && s->page != TOP_DETAIL) || !s->detail.file)
+        return;
+    free(s->source);
+    s->source = xstrdup(s->detail.file);
+    show_page(s, TOP_SOURCE);
+    s->selected[TOP_SOURCE] = 0;
+    s->seek = true;
+}
+
+static void move_by(struct top_state *s, const struct top_lines *lines, long rows)
+{
+    size_t *place =
+        top_selectable(s->page) && selectable(lines) ? &s->selected[s->page] : &s->scroll;
     if (rows < 0)
         *place = *place > (size_t)-rows ? *place - (size_t)-rows : 0;
     else
@@ -195,20 +246,21 @@ static void sort_by(struct top_state *s, enum query_sort sort)
 {
     show_page(s, TOP_STATEMENTS);
     s->sort = sort;
-    s->selected = 0;
+    s->selected[TOP_STATEMENTS] = 0;
 }
 
-static bool on_move(struct top_state *s, int key, long rows)
+static bool on_move(struct top_state *s, int key, const struct top_lines *lines)
 {
+    long rows = (long)body_rows(lines);
     switch (key) {
     case KEY_UP:
-    case 'k': move_by(s, -1); return true;
+    case 'k': move_by(s, lines, -1); return true;
     case KEY_DOWN:
-    case 'j': move_by(s, 1); return true;
-    case KEY_PPAGE: move_by(s, -rows); return true;
-    case KEY_NPAGE: move_by(s, rows); return true;
-    case KEY_HOME: s->selected = s->scroll = 0; return true;
-    case KEY_END: move_by(s, 1000000000); return true;
+    case 'j': move_by(s, lines, 1); return true;
+    case KEY_PPAGE: move_by(s, lines, -rows); return true;
+    case KEY_NPAGE: move_by(s, lines, rows); return true;
+    case KEY_HOME: s->selected[s->page] = s->scroll = 0; return true;
+    case KEY_END: move_by(s, lines, 1000000000); return true;
     default: return false;
     }
 }
@@ -216,7 +268,7 @@ static bool on_move(struct top_state *s, int key, long rows)
 /* False: quit. */
 static bool on_key(struct top_state *s, int key, const struct top_lines *lines)
 {
-    if (on_move(s, key, (long)body_rows(lines)))
+    if (on_move(s, key, lines))
         return true;
     switch (key) {
     case 'q':
@@ -224,6 +276,11 @@ static bool on_key(struct top_state *s, int key, const struct top_lines *lines)
     case 'f': show_page(s, TOP_STATEMENTS); break;
     case 'r': show_page(s, TOP_RANKS); break;
     case 'p': show_page(s, TOP_PEERS); break;
+    case 'g': show_page(s, TOP_TREE); break;
+    case 'd': show_page(s, TOP_PROCEDURES); break;
+    case 'l': show_page(s, TOP_LOOPS); break;
+    case 'a': show_page(s, TOP_CALLS); break;
+    case 'u': show_source(s, lines); break;
     case 'h':
     case '?': show_page(s, s->page == TOP_HELP ? s->back : TOP_HELP); break;
     case 't':
@@ -236,14 +293,14 @@ static bool on_key(struct top_state *s, int key, const struct top_lines *lines)
     case '+': s->interval = fmax(s->interval / 2, interval_least); break;
     case '-': s->interval = fmin(s->interval * 2, SECONDS_MOST); break;
     case ESCAPE:
-        if (s->page == TOP_DETAIL || s->page == TOP_HELP)
+        if (s->page == TOP_DETAIL || s->page == TOP_HELP || s->page == TOP_SOURCE)
             show_page(s, s->back);
         break;
     case '\n':
     case '\r':
     case KEY_ENTER:
-        if (s->page == TOP_STATEMENTS)
-            show_detail(s, lines);
+        if (remember(s, lines))
+            show_page(s, TOP_DETAIL);
         else if (s->page == TOP_DETAIL || s->page == TOP_HELP)
             show_page(s, s->back);
         break;
@@ -296,18 +353,43 @@ static void handle_signals(bool ours)
         sigaction(signals[i], ours ? &action : &old[i], ours ? &old[i] : NULL);
 }
 
+static void first_page(struct top_state *s, const struct top_source *source)
+{
+    switch (source->by) {
+    case VIEW_PROCEDURE: s->page = TOP_PROCEDURES; break;
+    case VIEW_LOOP: s->page = TOP_LOOPS; break;
+    case VIEW_CALL: s->page = TOP_CALLS; break;
+    case VIEW_RANK: s->page = TOP_RANKS; break;
+    case VIEW_PEER: s->page = TOP_PEERS; break;
+    case VIEW_COMMUNICATION: s->page = TOP_STATEMENTS; break;
+    case VIEW_PROGRAM:
+    case VIEW_TOP_DOWN: s->page = TOP_TREE; break;
+    default: s->page = outline_probed(s->run) ? TOP_TREE : TOP_STATEMENTS; break;
+    }
+    s->back = s->page;
+    s->at_file = source->at_file;
+    s->at_line = source->at_line;
+    s->source = source->source ? xstrdup(source->source) : NULL;
+    if (source->at_file)
+        s->page = TOP_AT;
+    else if (source->source)
+        s->page = TOP_SOURCE;
+}
+
 int top_run(const struct top_source *source)
 {
     struct top_state s = {.interval = source->interval_s > 0 ? source->interval_s : 1};
     int error = take_reading(&s, source);
     if (error)
         return error;
+    first_page(&s, source);
     setlocale(LC_CTYPE, "");
     stop_signal = 0;
     handle_signals(true); /* before ncurses, which leaves handlers alone that it finds */
     SCREEN *screen = open_screen();
     if (!screen) {
         handle_signals(false);
+        free(s.source);
         run_free(s.run);
         return -ENOTTY;
     }
@@ -322,6 +404,7 @@ int top_run(const struct top_source *source)
     delscreen(screen);
     handle_signals(false);
     forget_detail(&s);
+    free(s.source);
     run_free(s.before);
     run_free(s.run);
     if (stop_signal == SIGTERM || stop_signal == SIGHUP)

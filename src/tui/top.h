@@ -4,6 +4,7 @@
 #define LOUPE_TUI_TOP_H
 
 #include "metric/run.h"
+#include "view/report.h"
 
 struct top_source {
     /* The run as it is now, structured; the view frees it. NULL: *error says why, -ENOENT that the
@@ -11,6 +12,12 @@ struct top_source {
     struct run *(*read)(void *data, int *error);
     void *data;
     double interval_s; /* between two readings; 0: 1 s */
+    /* What to begin with: a level that has a page (VIEW_SUMMARY: what suits the program), or what
+     * stands at a line, or a source file. */
+    enum view_level by;
+    const char *at_file; /* NULL: not asked for */
+    uint32_t at_line;
+    const char *source; /* NULL: not asked for */
 };
 
 /*

@@ -17,12 +17,16 @@ enum { NEAREST = 5, FILES_MOST = 10, BAR = 40 };
 static void title(const struct part *p, const struct graph_node *n)
 {
     struct strbuf text = {0};
+    if (n->kind == GRAPH_CALL || (n->kind == GRAPH_PROCEDURE && (n->line || n->group)))
+        strbuf_printf(&text, "%s ", graph_kind_name(n->kind));
     strbuf_puts(&text, n->name ? n->name : "?");
+    if (n->kind == GRAPH_LOOP)
+        strbuf_puts(&text, " loop");
     if (n->file && n->line)
         strbuf_printf(&text, " %s:%u", n->file, n->line);
     else if (n->module)
         strbuf_printf(&text, " %s+0x%" PRIx64, format_base(n->module), n->offset);
-    if (n->procedure)
+    if (n->procedure && n->kind != GRAPH_PROCEDURE)
         strbuf_printf(&text, " in %s", n->procedure);
     struct strbuf clean = {0};
     table_text(&clean, text.text, p->width);
@@ -204,6 +208,19 @@ static void sizes(const struct part *p, const struct run_value *total)
     table_free(t);
 }
 
+/* The innermost procedure or loop whose lines contain this one; 0: none. */
+static uint32_t around(const struct graph *g, const char *file, uint32_t line)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 1; i < g->count; i++) {
+        const struct graph_node *n = &g->nodes[i];
+        if (n->line && n->line <= line && line <= n->end_line && query_same_file(n->file, file) &&
+            (!found || g->nodes[found].line <= n->line))
+            found = i;
+    }
+    return found;
+}
+
 /* Nothing stands there: what does, in that file or else at all. */
 static void suggest(const struct part *p, const char *file, uint32_t line)
 {
@@ -228,6 +245,13 @@ static void suggest(const struct part *p, const char *file, uint32_t line)
     table_text(p->out, file, p->width);
     if (line)
         strbuf_printf(p->out, ":%u", line);
+    uint32_t in = around(g, file, line);
+    if (in) {
+        char *text = format_node(&g->nodes[in]);
+        strbuf_puts(p->out, ", which lies in ");
+        table_text(p->out, text, p->width);
+        free(text);
+    }
     strbuf_puts(p->out, found ? "; the nearest statements of that file:\n" : "\n");
     for (size_t i = 0; i < found; i++) {
         char *text = format_node(&g->nodes[best[i]]);
@@ -264,7 +288,9 @@ static bool ambiguous(const struct part *p, const uint32_t *nodes, size_t count)
         const struct graph_node *n = &all[nodes[i]];
         strbuf_puts(p->out, "  ");
         table_text(p->out, n->file, p->width);
-        strbuf_printf(p->out, ":%u %s\n", n->line, n->name ? n->name : "?");
+        strbuf_printf(p->out, ":%u ", n->line);
+        table_text(p->out, n->name ? n->name : "?", p->width);
+        strbuf_putc(p->out, '\n');
     }
     return true;
 }
@@ -272,10 +298,21 @@ static bool ambiguous(const struct part *p, const uint32_t *nodes, size_t count)
 void part_node(const struct part *p, uint32_t node)
 {
     struct query_item item = query_item(p->run, node, query_all_time(p->run));
+    struct outline *o = outline_probed(p->run) ? outline_new(p->run) : NULL;
+    enum graph_kind kind = p->run->graph.nodes[node].kind;
+    uint32_t group = p->run->graph.nodes[node].group;
     title(p, &p->run->graph.nodes[node]);
-    above(p, node);
-    facts(p, &item);
-    ranks(p, node);
+    if (!o)
+        above(p, node);
+    if (!o || kind == GRAPH_COMMUNICATION || kind == GRAPH_REGION)
+        facts(p, &item);
+    if (o)
+        part_around(p, o, node);
+    if (o && kind == GRAPH_PROCEDURE)
+        part_callers(p, o, group ? group : node);
+    if (!o || p->run->rank_count > 1 || kind == GRAPH_COMMUNICATION)
+        ranks(p, node);
+    outline_free(o);
     peers(p, node);
     sizes(p, &item.total);
 }
@@ -287,6 +324,12 @@ int part_at(const struct part *p, const char *file, uint32_t line)
     bool several = ambiguous(p, nodes, count);
     for (size_t i = 0; i < count && !several; i++)
         part_node(p, nodes[i]);
+    if (count && !several && outline_probed(p->run)) {
+        struct outline *o = outline_new(p->run);
+        strbuf_puts(p->out, o->estimated ? "\n" : "");
+        part_legend(p, o);
+        outline_free(o);
+    }
     if (!count)
         suggest(p, file, line);
     free(nodes);

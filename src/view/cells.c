@@ -59,6 +59,22 @@ void cell_time(struct table *t, double seconds)
     table_cell(t, "%s", format_time(text, seconds));
 }
 
+void cell_estimate(struct table *t, double seconds, bool estimated)
+{
+    char text[FORMAT_ROOM];
+    table_cell(t, "%s%s", estimated && seconds != 0 ? "~" : "",
+               format_time(text, seconds != 0 ? seconds : NAN));
+}
+
+void cell_error(struct table *t, const struct run_value *value)
+{
+    char text[FORMAT_ROOM];
+    if (!value->estimated)
+        table_cell(t, "%s", "");
+    else
+        table_cell(t, "%s", isnan(value->error) ? "?" : format_time(text, value->error));
+}
+
 void cell_count(struct table *t, uint64_t count)
 {
     char text[FORMAT_ROOM];
@@ -85,4 +101,68 @@ void cell_node(struct table *t, const struct graph_node *node, int indent)
     table_brief(t, brief ? xasprintf("%*s%s", indent, "", brief) : NULL);
     free(brief);
     free(text);
+}
+
+void cell_outline(struct table *t, const struct outline *o, uint32_t node, int indent,
+                  const char *note)
+{
+    struct outline_cell cell = {.within = true, .note = note};
+    cell_outline_with(t, o, node, xasprintf("%*s", indent, ""), cell);
+}
+
+void cell_outline_with(struct table *t, const struct outline *o, uint32_t node, char *before,
+                       struct outline_cell how)
+{
+    static const char kind[] = "procedure ";
+    char *text = outline_name(o, node, how.within), *brief = outline_brief(o, node, how.within);
+    char *where = format_where(&o->run->graph.nodes[node]), *place = NULL;
+    size_t skip = strncmp(text, kind, strlen(kind)) ? 0 : strlen(kind), bare = skip;
+    if (!brief && skip)
+        brief = xstrdup(text);
+    skip = how.bare ? skip : 0;
+    const char *comma = how.note ? ", " : "", *note = how.note ? how.note : "";
+    table_cell(t, "%s%s%s%s", before, text + skip, comma, note);
+    table_brief(t, brief ? xasprintf("%s%s%s%s", before, brief + bare, comma, note) : NULL);
+    if (*where && (place = strstr(text, where)) && place > text) {
+        char *end = xasprintf("%s%s%s", place - 1, comma, note);
+        table_keep(t, end);
+        free(end);
+    }
+    free(where);
+    free(brief);
+    free(text);
+    free(before);
+}
+
+void part_note(const struct part *p, const char *text)
+{
+    table_wrap(p->out, "", text, p->width);
+}
+
+void part_legend(const struct part *p, const struct outline *o)
+{
+    if (o->estimated)
+        part_note(p, "~ is estimated from executions timed at random; ± is half of its 95% "
+                     "interval, ? not known.");
+}
+
+void part_line(const struct part *p, uint32_t node)
+{
+    if (p->lines)
+        *VEC_PUSH(p->lines->nodes, p->lines->count, p->lines->room) = node;
+}
+
+void part_table(const struct part *p, const struct table *t)
+{
+    size_t rows = p->lines ? p->lines->count : 0, before = 1; /* the titles */
+    for (size_t i = 0; rows && i < p->out->len; i++)
+        before += p->out->text[i] == '\n';
+    for (size_t i = 0; rows && i < before; i++)
+        part_line(p, GRAPH_NONE);
+    if (rows) {
+        memmove(p->lines->nodes + before, p->lines->nodes, rows * sizeof *p->lines->nodes);
+        for (size_t i = 0; i < before; i++)
+            p->lines->nodes[i] = GRAPH_NONE;
+    }
+    table_print(t, p->width, p->color, p->out);
 }

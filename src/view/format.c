@@ -170,17 +170,37 @@ char *format_where(const struct graph_node *node)
     return xstrdup(node->file ? format_base(node->file) : "");
 }
 
+/* What it is and its name: "MPI_Send", "call P4", "for loop", "procedure P3". What is known from
+ * its statements alone has no line and is its name only. */
+static void put_name(struct strbuf *text, const struct graph_node *node, const char *name)
+{
+    if (node->kind == GRAPH_LOOP)
+        strbuf_printf(text, node->name ? "%s loop" : "loop", name);
+    else if (node->kind == GRAPH_CALL && node->file)
+        strbuf_printf(text, "call %s", name);
+    else if (node->kind == GRAPH_PROCEDURE && (node->line || node->group))
+        strbuf_printf(text, "procedure %s", name);
+    else
+        strbuf_puts(text, name);
+}
+
+/* A region has no place, nor has a procedure that is known from its statements alone. */
+static bool has_place(const struct graph_node *node)
+{
+    return node->kind == GRAPH_COMMUNICATION || node->kind == GRAPH_CALL ||
+           node->kind == GRAPH_LOOP || (node->kind == GRAPH_PROCEDURE && node->line);
+}
+
 char *format_node(const struct graph_node *node)
 {
-    const char *name = node->name ? node->name : "?";
-    if (node->kind != GRAPH_COMMUNICATION && node->kind != GRAPH_CALL && node->kind != GRAPH_LOOP)
-        return xstrdup(name);
-    char *where = format_where(node);
     struct strbuf text = {0};
-    strbuf_puts(&text, name);
+    put_name(&text, node, node->name ? node->name : "?");
+    if (!has_place(node))
+        return strbuf_take(&text);
+    char *where = format_where(node);
     if (*where)
         strbuf_printf(&text, " %s", where);
-    if (node->procedure)
+    if (node->procedure && node->kind != GRAPH_PROCEDURE)
         strbuf_printf(&text, " in %s", node->procedure);
     free(where);
     return strbuf_take(&text);
@@ -205,19 +225,22 @@ char *format_procedure_brief(const char *name)
 
 char *format_node_brief(const struct graph_node *node)
 {
-    bool line = node->file && node->line;
+    bool line = node->file && node->line, statement = node->kind != GRAPH_PROCEDURE;
     char *procedure = node->procedure ? format_procedure_brief(node->procedure) : NULL;
-    if (!procedure && (line || !node->module))
+    bool named = node->name && (node->kind == GRAPH_CALL || node->kind == GRAPH_PROCEDURE);
+    char *name = named ? format_procedure_brief(node->name) : NULL;
+    if (!procedure && !name && (line || !node->module || !statement))
         return NULL;
     struct strbuf text = {0};
-    strbuf_puts(&text, node->name ? node->name : "?");
+    put_name(&text, node, name ? name : node->name ? node->name : "?");
     if (line)
         strbuf_printf(&text, " %s:%u", format_base(node->file), node->line);
-    else if (node->module) /* its beginning where no procedure says whose code it is */
+    else if (node->module && statement) /* its beginning where no procedure says whose code it is */
         strbuf_printf(&text, " %.*s..+0x%" PRIx64, node->procedure ? 0 : 8,
                       format_base(node->module), node->offset);
-    if (node->procedure)
+    if (node->procedure && node->kind != GRAPH_PROCEDURE)
         strbuf_printf(&text, " in %s", procedure ? procedure : node->procedure);
     free(procedure);
+    free(name);
     return strbuf_take(&text);
 }

@@ -27,7 +27,8 @@ const char *format_base(const char *path);
 const char *format_tail(const char *path, size_t room);
 /* "solver.c:88", or "binary+0x1f3c" where there is no line; owned by the caller. */
 char *format_where(const struct graph_node *node);
-/* "MPI_Send solver.c:88 in solve"; a region's or procedure's own name. Owned by the caller. */
+/* "MPI_Send solver.c:88 in solve", "call P4 solver.c:14 in P3", "for loop solver.c:11 in P3",
+ * "procedure P3 solver.c:8"; a region's own name. Owned by the caller. */
 char *format_node(const struct graph_node *node);
 /* Shorter names for a table that is too narrow, NULL where there is none; owned by the caller.
  * "CommBrick::setup" of "LAMMPS_NS::CommBrick::setup(int)"; "MPI_Send ..+0x2b0cab in run",

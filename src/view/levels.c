@@ -56,6 +56,10 @@ static size_t program_rows(const struct part *p, struct table *t, uint32_t paren
 
 void part_program(const struct part *p)
 {
+    if (outline_probed(p->run)) {
+        part_tree(p);
+        return;
+    }
     static const struct table_column columns[] = {
         {.title = "share"},
         {.title = "time"},
@@ -84,6 +88,10 @@ void part_program(const struct part *p)
 
 void part_procedures(const struct part *p)
 {
+    if (outline_probed(p->run)) {
+        part_timed_procedures(p);
+        return;
+    }
     static const struct table_column columns[] = {
         {.title = "share"},
         {.title = "time"},
@@ -127,7 +135,7 @@ void part_procedures(const struct part *p)
 
 /* Minimum, average and maximum are of one execution here, for the spread over the ranks stands
  * beside them. */
-static void list(const struct part *p, enum graph_kind kind)
+void part_communications(const struct part *p)
 {
     static const struct table_column columns[] = {
         {.title = "share"},
@@ -140,7 +148,7 @@ static void list(const struct part *p, enum graph_kind kind)
         {.title = "peer", .drop = 1},
         {.title = "statement", .left = true, .shrink = 30}};
     struct query_item *items;
-    size_t count = query_items(p->run, kind, QUERY_TIME, &items);
+    size_t count = query_items(p->run, GRAPH_COMMUNICATION, QUERY_TIME, &items);
     struct table *t = table_new(columns, COUNT(columns));
     for (size_t i = 0; i < count && i < (size_t)p->top; i++) {
         const struct query_item *item = &items[i];
@@ -160,22 +168,28 @@ static void list(const struct part *p, enum graph_kind kind)
     else
         strbuf_puts(p->out, "no communication statement was executed\n");
     part_more(p, (size_t)p->top, count, "statements");
+    if (outline_probed(p->run)) {
+        strbuf_putc(p->out, '\n');
+        part_mpi(p, "Inside MPI: ");
+    }
     table_free(t);
     free(items);
-}
-
-void part_communications(const struct part *p)
-{
-    list(p, GRAPH_COMMUNICATION);
 }
 
 void part_others(const struct part *p, enum graph_kind kind)
 {
     for (size_t i = 0; i < p->run->graph.count; i++)
         if (p->run->graph.nodes[i].kind == kind) {
-            list(p, kind);
+            struct outline *o = outline_new(p->run);
+            part_timed(p, o, kind);
+            outline_free(o);
             return;
         }
+    if (outline_probed(p->run)) {
+        strbuf_printf(p->out, "this program has no %ss that probes can time\n",
+                      graph_kind_name(kind));
+        return;
+    }
     strbuf_printf(p->out,
                   "this run has no %ss: they need probes in the program, and this one ran "
                   "with none.\n--by program, procedure and communication have answers.\n",

@@ -169,7 +169,7 @@ static bool same_address(const struct graph_node *node, const char *asked)
 
 static bool stands_at(const struct graph_node *node, const char *file, uint32_t line, bool exactly)
 {
-    if (node->kind == GRAPH_PROGRAM || node->kind == GRAPH_PROCEDURE)
+    if (node->kind == GRAPH_PROGRAM || (node->kind == GRAPH_PROCEDURE && !node->line))
         return false;
     if (line && node->line == line && node->file)
         return exactly ? !strcmp(node->file, file) : query_same_file(node->file, file);

@@ -38,8 +38,11 @@ static struct part part_of(const struct run *run, const struct view_options *opt
     struct part p = {.run = run,
                      .top = options->top > 0 ? options->top : default_top(options),
                      .width = options->width > 0 ? options->width : WIDTH_DEFAULT,
+                     .limited = options->top > 0,
+                     .full = options->full,
                      .color = options->color,
-                     .out = out};
+                     .out = out,
+                     .lines = options->lines};
     if (p.width < WIDTH_LEAST)
         p.width = WIDTH_LEAST;
     return p;
@@ -58,7 +61,9 @@ int view_text(const struct run *run, const struct view_options *options, struct 
     struct strbuf text = {0};
     struct part p = part_of(run, options, &text);
     int error = 0;
-    if (options->at_file)
+    if (options->source)
+        error = part_source(&p, options->source);
+    else if (options->at_file)
         error = part_at(&p, options->at_file, options->at_line);
     else
         switch (options->by) {

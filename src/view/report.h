@@ -21,21 +21,32 @@ enum view_level {
     VIEW_LEVELS
 };
 
+struct view_lines;
+
 struct view_options {
     enum view_level by;
     const char *at_file; /* --at FILE:LINE; NULL: not asked for */
     uint32_t at_line;
-    int top;    /* rows; 0: the default of the level */
-    bool full;  /* JSON: all ranks and peers beyond 64 ranks */
-    bool color; /* only for a terminal */
-    int width;  /* columns; 0: 100 */
+    const char *source;       /* --source FILE; NULL: not asked for */
+    int top;                  /* rows; 0: the default of the level */
+    bool full;                /* text: nothing folded; JSON: all ranks and peers beyond 64 ranks */
+    bool color;               /* only for a terminal */
+    int width;                /* columns; 0: 100 */
+    struct view_lines *lines; /* to be filled; NULL: not asked for */
+};
+
+/* Which node a line of a table shows, counted from the first line of the text; free() nodes. */
+struct view_lines {
+    uint32_t *nodes; /* GRAPH_NONE: the line shows none */
+    size_t count, room;
 };
 
 /* -1: no such level. */
 int view_level_by_name(const char *name);
 const char *view_level_name(enum view_level level);
-/* --by and --top do not change the JSON; --at leaves the statements there and what is above them.
- * -ENOENT: --at names nothing that is in the run (the message is in `out` then). */
+/* --by, --source and --top do not change the JSON; --at leaves the statements there and what is
+ * above them. -ENOENT: --at names nothing that is in the run (the message is in `out` then). The
+ * same for --source. */
 int view_text(const struct run *run, const struct view_options *options, struct strbuf *out);
 /* What --at shows, of one node of the graph. */
 void view_node(const struct run *run, uint32_t node, const struct view_options *options,

@@ -9,6 +9,9 @@
 
 enum { REGIONS_MOST = 3, WARNINGS_MOST = 2, LABEL = 12 };
 
+/* Rows where procedures share the screen with statements. */
+enum { PROCEDURES_SHARED = 5, STATEMENTS_SHARED = 4, REGIONS_SHARED = 2, WARNINGS_SHARED = 1 };
+
 static const char *plural(size_t count)
 {
     return count == 1 ? "" : "s";
@@ -168,7 +171,7 @@ static void line_efficiency(const struct part *p)
     }
 }
 
-static void regions(const struct part *p)
+static void regions(const struct part *p, size_t most)
 {
     static const struct table_column columns[] = {{.title = "share"},
                                                   {.title = "time"},
@@ -177,7 +180,7 @@ static void regions(const struct part *p)
                                                   {.title = "region", .left = true, .shrink = 24}};
     struct query_item *items;
     size_t count = query_items(p->run, GRAPH_REGION, QUERY_TIME, &items);
-    size_t most = p->top < REGIONS_MOST ? (size_t)p->top : REGIONS_MOST;
+    most = (size_t)p->top < most ? (size_t)p->top : most;
     if (count) {
         struct table *t = table_new(columns, sizeof columns / sizeof *columns);
         for (size_t i = 0; i < count && i < most; i++) {
@@ -195,7 +198,7 @@ static void regions(const struct part *p)
     free(items);
 }
 
-static void statements(const struct part *p)
+static void statements(const struct part *p, size_t most)
 {
     static const struct table_column columns[] = {
         {.title = "share"},
@@ -211,7 +214,7 @@ static void statements(const struct part *p)
         count++;
     strbuf_putc(p->out, '\n');
     struct table *t = table_new(columns, sizeof columns / sizeof *columns);
-    for (size_t i = 0; i < count && i < (size_t)p->top; i++) {
+    for (size_t i = 0; i < count && i < most; i++) {
         char pair[FORMAT_ROOM];
         cell_share(t, items[i].share);
         cell_time(t, items[i].total.time);
@@ -225,7 +228,7 @@ static void statements(const struct part *p)
         table_print(t, p->width, p->color, p->out);
     else
         strbuf_puts(p->out, "no communication statement was executed\n");
-    part_more(p, (size_t)p->top, count, "statements (report --by communication)");
+    part_more(p, most, count, "statements (report --by communication)");
     table_free(t);
     free(items);
 }
@@ -241,15 +244,32 @@ static void heading(const struct part *p)
 void part_top_down(const struct part *p)
 {
     heading(p);
+    if (outline_probed(p->run))
+        part_mpi(p, "inside MPI  ");
     strbuf_putc(p->out, '\n');
     part_program(p);
     part_warnings(p, SIZE_MAX);
 }
 
-void part_summary(const struct part *p)
+/* One screen has room for procedures only where the rest leaves it. */
+static void summary_with_procedures(const struct part *p)
 {
     heading(p);
-    statements(p);
-    regions(p);
+    part_self(p, p->limited ? (size_t)p->top : PROCEDURES_SHARED);
+    if (p->run->mpi)
+        statements(p, p->limited ? (size_t)p->top : STATEMENTS_SHARED);
+    regions(p, REGIONS_SHARED);
+    part_warnings(p, WARNINGS_SHARED);
+}
+
+void part_summary(const struct part *p)
+{
+    if (outline_probed(p->run)) {
+        summary_with_procedures(p);
+        return;
+    }
+    heading(p);
+    statements(p, (size_t)p->top);
+    regions(p, REGIONS_MOST);
     part_warnings(p, WARNINGS_MOST);
 }

@@ -5,12 +5,14 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { GAP = 2 };
+enum { GAP = 2, BEGINNING = 16 };
 
 struct cell {
     char *text;
     char *brief; /* instead of a text that must be cut; NULL: cut the text */
+    char *end;   /* of either text, not to be cut; NULL: nothing is worth more than the rest */
     int width;
     enum table_style style;
 };
@@ -37,6 +39,7 @@ void table_free(struct table *table)
     for (size_t i = 0; i < table->cell_count; i++) {
         free(table->cells[i].text);
         free(table->cells[i].brief);
+        free(table->cells[i].end);
     }
     free(table->cells);
     free(table);
@@ -61,6 +64,13 @@ void table_brief(struct table *table, char *text)
         cell->brief = text;
     else
         free(text);
+}
+
+void table_keep(struct table *table, const char *end)
+{
+    struct cell *cell = table->cell_count ? &table->cells[table->cell_count - 1] : NULL;
+    if (cell && !cell->end && *end)
+        cell->end = xstrdup(end);
 }
 
 void table_style(struct table *table, enum table_style style)
@@ -132,13 +142,33 @@ static void fit(const struct table *t, int *widths, int width)
     free(natural);
 }
 
-static void put(struct strbuf *out, const char *text, enum table_style style, bool color, int pad,
+/* Cut before its end, if the text has that end and it leaves room for a beginning. */
+static void put_cut(struct strbuf *out, const char *text, const char *end, int width)
+{
+    size_t len = strlen(text), end_len = strlen(end);
+    int end_width = table_width(end), least = (int)strspn(text, " ") + BEGINNING;
+    if (end_len >= len || strcmp(text + len - end_len, end) || end_width + least > width) {
+        table_text(out, text, width);
+        return;
+    }
+    struct strbuf begin = {0};
+    strbuf_add(&begin, text, len - end_len);
+    table_text(out, begin.text, width - end_width);
+    table_text(out, end, end_width);
+    strbuf_free(&begin);
+}
+
+static void put(struct strbuf *out, const char *text, const struct cell *cell, bool color, int pad,
                 int width)
 {
+    enum table_style style = cell ? cell->style : TABLE_HEAD;
     strbuf_printf(out, "%*s", pad, "");
     if (style != TABLE_PLAIN)
         table_color(out, style, color);
-    table_text(out, text, width);
+    if (cell && cell->end && table_width(text) > width)
+        put_cut(out, text, cell->end, width);
+    else
+        table_text(out, text, width);
     if (style != TABLE_PLAIN)
         table_color(out, TABLE_PLAIN, color);
 }
@@ -162,7 +192,7 @@ static void print_row(const struct table *t, const int *widths, const struct cel
         owed += first ? 0 : GAP;
         first = false;
         if (cell)
-            put(out, text, row ? row[c].style : TABLE_HEAD, color, owed + before, widths[c]);
+            put(out, text, row ? &row[c] : NULL, color, owed + before, widths[c]);
         owed = cell ? widths[c] - cell - before : owed + widths[c];
     }
     strbuf_putc(out, '\n');

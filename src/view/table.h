@@ -29,6 +29,8 @@ void table_cell(struct table *table, const char *format, ...) __attribute__((for
 /* What the cell added last says where its text would be cut, to be cut itself if need be. Takes
  * `text` over; NULL: nothing shorter says it. */
 void table_brief(struct table *table, char *text);
+/* How the cell added last ends, which is not cut where its beginning can be cut instead. */
+void table_keep(struct table *table, const char *end);
 /* Colour of the cell added last. */
 void table_style(struct table *table, enum table_style style);
 void table_print(const struct table *table, int width, bool color, struct strbuf *out);

@@ -17,4 +17,7 @@ void fixture_value(struct run *run, uint32_t node, uint32_t rank, uint64_t count
 uint32_t fixture_statement(struct run *run, const char *name, const char *module, uint64_t offset);
 struct run *fixture_new(const char *program, size_t ranks, double time_s);
 
+/* Runs of programs that were built with `loupe cc`, as structure_run leaves them (probed.c). */
+struct run *fixture_probed(const char *name);
+
 #endif

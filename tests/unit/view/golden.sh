@@ -94,6 +94,85 @@ for level in summary program procedure communication rank peer json; do
 done
 compare view-stencil-json.txt stencil json
 compare view-odd-json.txt odd json
+# Programs with probes: the first paper's Figure 12, and what else can be in one.
+for level in summary top-down procedure loop call communication; do
+    compare "view-figure12-$level.txt" figure12 $level
+done
+compare view-figure12-top-down-80.txt figure12 top-down 80
+compare view-figure12-top-down-color.txt figure12 program 100 0 color
+compare view-figure12-top-down-top.txt figure12 program 100 1
+for line in 1 2 8 9 11 14; do
+    compare "view-figure12-at-$line.txt" figure12 figure12.c:$line
+done
+compare view-figure12-at-16.txt figure12 figure12.c:16
+for level in summary top-down procedure loop call; do
+    compare "view-estimates-$level.txt" estimates $level
+done
+compare view-estimates-top-down-80.txt estimates top-down 80
+compare view-estimates-at.txt estimates mc.cpp:10
+compare view-recursion-top-down.txt recursion top-down
+compare view-recursion-top-down-full.txt recursion program 100 0 full
+compare view-recursion-procedure.txt recursion procedure 80
+compare view-recursion-call.txt recursion call
+compare view-recursion-at.txt recursion rec.c:3
+compare view-recursion-at-member.txt recursion rec.c:6
+compare view-recursion-at-several.txt recursion rec.c:28
+compare view-deep-program-80.txt deep program 80
+compare view-deep-procedure-top.txt deep procedure 80 2
+compare view-deep-at.txt deep deep.c:391 80
+compare view-awkward-summary-80.txt awkward summary 80
+compare view-awkward-program-80.txt awkward program 80
+compare view-awkward-procedure-80.txt awkward procedure 80
+compare view-awkward-at-80.txt awkward berechnung.cpp:5 80
+compare view-awkward-at-inside.txt awkward berechnung.cpp:6
+compare view-awkward-at-ambiguous.txt awkward same.c:123456
+
+# Sources: where they are, elsewhere below this directory, changed, long, gone.
+golden=$(realpath "$golden")
+show=$(realpath "$show")
+cd "$scratch" || exit 1
+mkdir -p src deep/src
+printf '%s\n' 'int main(int argc, char **argv) {' '	P1();' '	P2(); return 0; }' \
+    'void P1(void) {' '	P3(); }' 'void P2(void) {' '	P3(); }' 'void P3(void) {' \
+    '	MPI_Barrier(MPI_COMM_WORLD);' '	P4();' '	for (int i = 0; i < 10; i++) {' \
+    '		MPI_Allreduce(MPI_IN_PLACE, \&x, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);' \
+    '		for (int j = 0; j < n[i]; j++)' '			P4(); } }' 'void P4(void) { work(); }' |
+    sed 's/\\t/\t/g; s/\\&/\&/g' >src/figure12.c
+touch -d 2026-01-01 src/figure12.c
+compare view-source-figure12.txt figure12 @figure12.c
+compare view-source-figure12-80.txt figure12 @src/figure12.c 80
+touch -d 2026-02-28 src/figure12.c
+mv src/figure12.c .
+compare view-source-changed.txt figure12 @figure12.c
+mv figure12.c deep/src
+compare view-source-asked.txt figure12 @deep/src/figure12.c 80
+compare view-source-gone.txt figure12 @figure12.c
+{
+    i=0
+    while [ $((i += 1)) -le 400 ]; do
+        printf '/* line %d */\r\n' $i
+    done
+} >deep.c
+touch -d 2026-01-01 deep.c
+compare view-source-long.txt deep @deep.c 80
+test "$("$show" deep @deep.c 80 0 full | grep -c '/\* line')" = 400
+report $? "--full lists the whole of a long source"
+printf 'evil \033[31m \377\n\n\n\n\tfor (;;) { a(); b(); }\nend' >berechnung.cpp
+touch -d 2026-01-01 berechnung.cpp
+compare view-source-awkward.txt awkward @berechnung.cpp 80
+compare view-source-ambiguous.txt awkward @same.c
+compare view-source-none.txt figure12 @nothing.c
+compare view-source-statements.txt stencil @halo.c
+
+for width in 60 80 100 132; do
+    fits awkward $width
+    for run in figure12 estimates recursion deep awkward; do
+        for level in program procedure loop call communication summary; do
+            test "$("$show" $run $level $width | LC_ALL=C.UTF-8 wc -L)" -le $width
+            report $? "$run by $level has at most $width columns"
+        done
+    done
+done
 for width in 60 80 100 132; do
     fits crowded $width
     fits names $width

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The live view on an artificial job that goes on for some seconds, to be looked at by hand or
- * driven through a terminal: live [SECONDS [INTERVAL]]. */
+ * driven through a terminal: live [SECONDS [INTERVAL [RUN [FILE:LINE|@FILE]]]]. */
 #include "fixture.h"
 
 #include "tui/top.h"
@@ -12,6 +12,7 @@
 
 struct job {
     int readings, last;
+    const char *probed; /* a run to show in place of the one that grows */
 };
 
 static struct run *read_job(void *data, int *error)
@@ -22,6 +23,12 @@ static struct run *read_job(void *data, int *error)
     if (n > job->last + 2) {
         *error = -ENOENT;
         return NULL;
+    }
+    if (job->probed) {
+        struct run *probed = fixture_run(job->probed);
+        for (size_t i = 0; i < probed->rank_count; i++)
+            probed->ranks[i].state = RUN_RUNNING;
+        return probed;
     }
     struct run *run = fixture_run(n > job->last ? "stencil" : "live");
     for (size_t i = 0; i < run->value_count; i++) {
@@ -42,6 +49,15 @@ int main(int argc, char **argv)
     struct job job = {.last = argc > 1 ? atoi(argv[1]) : 20};
     struct top_source source = {
         .read = read_job, .data = &job, .interval_s = argc > 2 ? atof(argv[2]) : 1};
+    job.probed = argc > 3 ? argv[3] : NULL;
+    if (argc > 4 && *argv[4] == '@') {
+        source.source = argv[4] + 1;
+    } else if (argc > 4 && strrchr(argv[4], ':')) {
+        char *colon = strrchr(argv[4], ':');
+        source.at_line = (uint32_t)atoi(colon + 1);
+        *colon = '\0';
+        source.at_file = argv[4];
+    }
     int error = top_run(&source);
     if (error == -ENOTTY)
         fprintf(stderr, "no terminal\n");

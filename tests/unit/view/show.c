@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints one artificial run as one level, for the golden texts and to look at:
- *     show RUN LEVEL|json|FILE:LINE [WIDTH [TOP [color|full]]] */
+ *     show RUN LEVEL|json|FILE:LINE|@FILE [WIDTH [TOP [color|full]]]
+ * @FILE lists the source. */
 #include "fixture.h"
 
 #include "view/report.h"
@@ -13,7 +14,7 @@ int main(int argc, char **argv)
 {
     struct run *run = argc > 2 ? fixture_run(argv[1]) : NULL;
     if (!run) {
-        fprintf(stderr, "usage: show RUN LEVEL|json|FILE:LINE [WIDTH [TOP [color|full]]]\n");
+        fprintf(stderr, "usage: show RUN LEVEL|json|FILE:LINE|@FILE [WIDTH [TOP [color|full]]]\n");
         return 2;
     }
     struct view_options options = {.width = argc > 3 ? atoi(argv[3]) : 0,
@@ -25,6 +26,8 @@ int main(int argc, char **argv)
     char *colon = strrchr(argv[2], ':');
     if (level >= 0) {
         options.by = (enum view_level)level;
+    } else if (*argv[2] == '@') {
+        options.source = argv[2] + 1;
     } else if (!json) {
         options.at_file = argv[2];
         if (colon) {

@@ -9,10 +9,11 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 
-LIVE = sys.argv[1]
+LIVE = os.path.abspath(sys.argv[1])
 PATIENCE = 30  # seconds; only a failing test waits that long
 count = failed = 0
 
@@ -25,13 +26,14 @@ def ok(condition, what):
 
 
 class Terminal:
-    def __init__(self, *args, term="xterm", rows=30, columns=110):
+    def __init__(self, *args, term="xterm", rows=30, columns=110, cwd=None):
         self.master, self.slave = pty.openpty()
         fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.before = termios.tcgetattr(self.slave)
         env = dict(os.environ, TERM=term, LC_ALL="C.UTF-8", ASAN_OPTIONS="detect_leaks=0")
         self.process = subprocess.Popen(
-            [LIVE, *args], stdin=self.slave, stdout=self.slave, stderr=self.slave, env=env)
+            [LIVE, *args], stdin=self.slave, stdout=self.slave, stderr=self.slave, env=env,
+            cwd=cwd)
 
     def send(self, keys):
         os.write(self.master, keys)
@@ -83,6 +85,40 @@ t.process.send_signal(signal.SIGWINCH)
 ok(t.sees(b"share"), "it draws itself anew after a change of size")
 t.send(b"q")
 ok(t.end() == (0, True), "q ends it and the terminal is as before")
+
+# A program with probes: its tree, procedures, loops, calls, and the source.
+with tempfile.TemporaryDirectory() as directory:
+    os.mkdir(directory + "/src")
+    with open(directory + "/src/figure12.c", "w") as source:
+        source.write("".join(f"/* line {n} of the source */\n" for n in range(1, 101)))
+    t = Terminal("100000", "0.1", "figure12", cwd=directory)
+    ok(t.sees(b"P3 figure12.c:8, all 2 callers"), "a program with probes comes up as a tree")
+    t.send(b"\033OB\033OB\r")
+    ok(t.sees(b"call P1 src/figure12.c:2 in main"), "Enter shows what is selected there")
+    t.send(b"u")
+    ok(t.sees(b"line 2 of the source"), "u shows its source")
+    t.send(b"\033")
+    ok(t.sees(b"way down that takes most"), "Escape goes back to the tree")
+    t.send(b"d")
+    ok(t.sees(b"from figure12.c:5 in P1"), "d shows procedures with their callers")
+    t.send(b"l")
+    ok(t.sees(b"for loop figure12.c:13 in P3"), "l shows loops")
+    t.send(b"a")
+    ok(t.sees(b"call P4 figure12.c:14 in P3"), "a shows calls")
+    t.send(b"\033[F\033OF\r")
+    ok(t.sees(b"P4 src/figure12.c:10 in P3"), "End goes to the last that can be selected")
+    t.send(b"f")
+    ok(t.sees(b"MPI_Allreduce figure12.c:12"), "f shows the statements")
+    t.send(b"q")
+    ok(t.end() == (0, True), "q ends it")
+    t = Terminal("100000", "0.1", "figure12", "figure12.c:11", cwd=directory)
+    ok(t.sees(b"for loop src/figure12.c:11 in P3"), "it can begin with a statement")
+    t.send(b"q")
+    t.end()
+    t = Terminal("100000", "0.1", "figure12", "@figure12.c", cwd=directory)
+    ok(t.sees(b"line 15 of the source"), "or with a source")
+    t.send(b"q")
+    t.end()
 
 t = Terminal("2", "0.1")
 ok(t.sees(b"ENDED"), "the end of the job is said")

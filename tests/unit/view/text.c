@@ -143,6 +143,15 @@ static void test_brief(void)
     is_node_brief(&n, NULL);
     n.procedure = (char *)"ns::Comm::run(int)";
     is_node_brief(&n, "MPI_Send comm.cpp:7 in Comm::run");
+    n.kind = GRAPH_CALL;
+    n.name = (char *)"ns::Comm::wait(int)";
+    is_node_brief(&n, "call Comm::wait comm.cpp:7 in Comm::run");
+    n.kind = GRAPH_PROCEDURE;
+    n.procedure = NULL;
+    is_node_brief(&n, "procedure Comm::wait comm.cpp:7");
+    n.kind = GRAPH_LOOP;
+    n.name = (char *)"for";
+    is_node_brief(&n, NULL);
 }
 
 static void test_table_brief(void)
@@ -161,6 +170,31 @@ static void test_table_brief(void)
     strbuf_clear(&out);
     table_print(t, 7, false, &out);
     ok(!strcmp(out.text, "name\nfirst\n2nd n..\nthird..\n"), "else in short, then cut");
+    strbuf_free(&out);
+    table_free(t);
+}
+
+static void test_table_keep(void)
+{
+    static const struct table_column columns[] = {{.title = "name", .left = true, .shrink = 6}};
+    struct table *t = table_new(columns, 1);
+    table_cell(t, "  call größe_der_langen_prozedur a.c:12");
+    table_keep(t, " a.c:12");
+    table_cell(t, "  another that does not end so");
+    table_keep(t, " a.c:12");
+    struct strbuf out = {0};
+    table_print(t, 39, false, &out);
+    ok(!strcmp(out.text, "name\n  call größe_der_langen_prozedur a.c:12\n"
+                         "  another that does not end so\n"),
+       "whole where it fits");
+    strbuf_clear(&out);
+    table_print(t, 27, false, &out);
+    ok(!strcmp(out.text, "name\n  call größe_der_l.. a.c:12\n  another that does not e..\n"),
+       "else cut before the end, if it is the end");
+    strbuf_clear(&out);
+    table_print(t, 20, false, &out);
+    ok(!strcmp(out.text, "name\n  call größe_der_l..\n  another that doe..\n"),
+       "and as ever where that leaves no beginning");
     strbuf_free(&out);
     table_free(t);
 }
@@ -188,6 +222,7 @@ int main(void)
     test_table();
     test_brief();
     test_table_brief();
+    test_table_keep();
     test_wrap();
     return tap_done();
 }

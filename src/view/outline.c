@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/outline.h"
+
+#include "base/alloc.h"
+#include "view/format.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* In the program's tables. A group has no line of its own; what is known from its statements only
+ * has neither. */
+static bool in_tables(const struct graph_node *node)
+{
+    return node->kind == GRAPH_PROCEDURE && (node->line || node->linkage || node->group);
+}
+
+bool outline_probed(const struct run *run)
+{
+    for (size_t i = 0; i < run->graph.count; i++) {
+        const struct graph_node *n = &run->graph.nodes[i];
+        if (n->kind == GRAPH_LOOP || n->kind == GRAPH_CALL || in_tables(n))
+            return true;
+    }
+    return false;
+}
+
+/* Before what a list is sorted by stands what it belongs to. */
+struct entry {
+    uint32_t list, node;
+    const struct query_item *item;
+};
+
+static int by_list_and_time(const void *pa, const void *pb)
+{
+    const struct entry *a = pa, *b = pb;
+    if (a->list != b->list)
+        return a->list < b->list ? -1 : 1;
+    if (isnan(a->item->share) != isnan(b->item->share))
+        return isnan(a->item->share) ? 1 : -1;
+    if (a->item->total.time != b->item->total.time)
+        return a->item->total.time > b->item->total.time ? -1 : 1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+static struct outline_list make_list(struct entry *entries, size_t count, size_t lists)
+{
+    struct outline_list list = {.nodes = xcalloc(count + 1, sizeof *list.nodes),
+                                .starts = xcalloc(lists + 1, sizeof *list.starts)};
+    if (count)
+        qsort(entries, count, sizeof *entries, by_list_and_time);
+    for (size_t i = 0; i < count; i++) {
+        list.nodes[i] = entries[i].node;
+        list.starts[entries[i].list + 1]++;
+    }
+    for (size_t i = 0; i < lists; i++)
+        list.starts[i + 1] += list.starts[i];
+    return list;
+}
+
+static size_t list_of(const struct outline_list *list, uint32_t node, const uint32_t **nodes)
+{
+    *nodes = list->nodes + list->starts[node];
+    return list->starts[node + 1] - list->starts[node];
+}
+
+size_t outline_below(const struct outline *o, uint32_t node, const uint32_t **nodes)
+{
+    return list_of(&o->below, node, nodes);
+}
+
+size_t outline_callers(const struct outline *o, uint32_t procedure, const uint32_t **calls)
+{
+    return list_of(&o->callers, procedure, calls);
+}
+
+uint32_t outline_callee(const struct outline *o, uint32_t node)
+{
+    const struct graph *g = &o->run->graph;
+    uint32_t callee = g->nodes[node].kind == GRAPH_CALL ? g->nodes[node].callee : 0;
+    if (callee >= g->count || g->nodes[callee].kind != GRAPH_PROCEDURE)
+        return 0;
+    uint32_t group = g->nodes[callee].group;
+    return group && group < g->count ? group : callee;
+}
+
+uint32_t outline_procedure(const struct outline *o, uint32_t node)
+{
+    const struct graph_node *nodes = o->run->graph.nodes;
+    while (node && nodes[node].kind != GRAPH_PROCEDURE)
+        node = nodes[node].parent < node ? nodes[node].parent : 0;
+    return node;
+}
+
+bool outline_recursive(const struct outline *o, uint32_t call)
+{
+    uint32_t callee = outline_callee(o, call), from = outline_procedure(o, call);
+    uint32_t group = from ? o->run->graph.nodes[from].group : 0;
+    return callee && from && (callee == from || (group && callee == group));
+}
+
+bool outline_summed(const struct outline *o, uint32_t node)
+{
+    const struct graph_node *n = &o->run->graph.nodes[node];
+    const struct run_value *total = &o->items[node].total;
+    return n->kind == GRAPH_PROCEDURE && (!in_tables(n) || (!total->count && total->time != 0));
+}
+
+bool outline_executed(const struct outline *o, uint32_t node)
+{
+    const struct run_value *total = &o->items[node].total;
+    const uint32_t *below;
+    size_t count = outline_below(o, node, &below);
+    bool executed = total->count || total->time != 0;
+    for (size_t i = 0; i < count && node && !executed; i++)
+        executed = outline_executed(o, below[i]);
+    return executed;
+}
+
+size_t outline_outer_callers(const struct outline *o, uint32_t procedure)
+{
+    const uint32_t *calls;
+    size_t count = outline_callers(o, procedure, &calls), outer = 0;
+    for (size_t i = 0; i < count; i++)
+        outer += outline_executed(o, calls[i]) && !outline_recursive(o, calls[i]);
+    return outer;
+}
+
+double outline_inside(const struct outline *o, uint32_t node, enum graph_kind kind, bool *estimated)
+{
+    const uint32_t *below;
+    size_t count = outline_below(o, node, &below);
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct graph_node *n = &o->run->graph.nodes[below[i]];
+        if (n->kind == kind && !query_outside_time(n)) {
+            sum += o->items[below[i]].total.time;
+            *estimated |= o->items[below[i]].total.estimated > 0;
+        } else if (n->kind != GRAPH_CALL) {
+            sum += outline_inside(o, below[i], kind, estimated);
+        }
+    }
+    return sum;
+}
+
+double outline_own(const struct outline *o, uint32_t procedure, bool *estimated)
+{
+    const uint32_t *below;
+    size_t count = outline_below(o, procedure, &below);
+    double sum = o->items[procedure].total.self;
+    *estimated |= o->items[procedure].total.self_error != 0; /* not a number is not 0 either */
+    for (size_t i = 0; i < count; i++) {
+        enum graph_kind kind = o->run->graph.nodes[below[i]].kind;
+        if (kind == GRAPH_LOOP || kind == GRAPH_PROCEDURE)
+            sum += outline_own(o, below[i], estimated);
+    }
+    return sum;
+}
+
+/* A list belongs to a node; the lists of calls to the procedure that they lead to. */
+static void make_lists(struct outline *o)
+{
+    const struct graph *g = &o->run->graph;
+    struct entry *entries = xcalloc(g->count + 1, sizeof *entries);
+    size_t count = 0;
+    for (uint32_t i = 1; i < g->count; i++)
+        if (g->nodes[i].parent < i)
+            entries[count++] = (struct entry){g->nodes[i].parent, i, &o->items[i]};
+    o->below = make_list(entries, count, g->count);
+    count = 0;
+    for (uint32_t i = 1; i < g->count; i++)
+        if (outline_callee(o, i))
+            entries[count++] = (struct entry){outline_callee(o, i), i, &o->items[i]};
+    o->callers = make_list(entries, count, g->count);
+    free(entries);
+}
+
+/* On the way down that takes most of the time a procedure stands where that way comes to it, else
+ * where it costs most. */
+static void find_homes(struct outline *o)
+{
+    const struct graph *g = &o->run->graph;
+    uint32_t *path;
+    size_t length = run_hot_path(o->run, 0, &path);
+    for (size_t i = 0; i < length; i++) {
+        o->hot[path[i]] = true;
+        if (i && g->nodes[path[i]].kind == GRAPH_PROCEDURE)
+            o->home[path[i]] = path[i - 1];
+    }
+    free(path);
+    for (uint32_t i = 1; i < g->count; i++) {
+        const uint32_t *calls;
+        size_t count = outline_callers(o, i, &calls);
+        for (size_t c = 0; c < count && o->home[i] == GRAPH_NONE; c++)
+            if (outline_executed(o, calls[c]) && !outline_recursive(o, calls[c]))
+                o->home[i] = g->nodes[calls[c]].parent ? calls[c] : 0;
+    }
+}
+
+struct outline *outline_new(const struct run *run)
+{
+    struct outline *o = xcalloc(1, sizeof *o);
+    double all = query_all_time(run);
+    size_t count = run->graph.count;
+    o->run = run;
+    o->items = xcalloc(count + 1, sizeof *o->items);
+    o->home = xcalloc(count + 1, sizeof *o->home);
+    o->hot = xcalloc(count + 1, sizeof *o->hot);
+    for (uint32_t i = 0; i < count; i++) {
+        o->items[i] = query_item(run, i, all);
+        o->home[i] = GRAPH_NONE;
+        o->estimated |= o->items[i].total.estimated > 0;
+        o->iterations |= o->items[i].total.iterations > 0;
+    }
+    make_lists(o);
+    if (count)
+        find_homes(o);
+    return o;
+}
+
+void outline_free(struct outline *o)
+{
+    if (!o)
+        return;
+    free(o->items);
+    free(o->below.nodes);
+    free(o->below.starts);
+    free(o->callers.nodes);
+    free(o->callers.starts);
+    free(o->home);
+    free(o->hot);
+    free(o);
+}
+
+/* A caller without probes is named by what it calls: it has no place of its own. */
+static char *name_with(const struct outline *o, uint32_t node, bool within, bool brief)
+{
+    struct graph_node n = o->run->graph.nodes[node];
+    uint32_t callee = outline_callee(o, node);
+    char *name = NULL;
+    if (!within)
+        n.procedure = NULL;
+    if (n.kind == GRAPH_CALL && !n.file && callee)
+        n.name = name = xasprintf("%s of %s", n.name ? n.name : RUN_UNKNOWN_CALLER,
+                                  o->run->graph.nodes[callee].name);
+    if (n.kind == GRAPH_PROGRAM || n.kind == GRAPH_REGION ||
+        (n.kind == GRAPH_PROCEDURE && !n.line && !n.group))
+        n.name = name = xasprintf("%s %s", graph_kind_name(n.kind), n.name ? n.name : "?");
+    char *text = brief ? format_node_brief(&n) : format_node(&n);
+    free(name);
+    return text;
+}
+
+char *outline_name(const struct outline *o, uint32_t node, bool within)
+{
+    return name_with(o, node, within, false);
+}
+
+char *outline_brief(const struct outline *o, uint32_t node, bool within)
+{
+    return name_with(o, node, within, true);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Rows of the program's tree: a table that grows downwards from what stands at the top. */
+#ifndef LOUPE_VIEW_TREE_H
+#define LOUPE_VIEW_TREE_H
+
+#include "view/parts.h"
+
+struct tree {
+    const struct part *p;
+    const struct outline *o;
+    struct table *t;
+    struct table_column columns[9];
+    size_t column_count;
+    bool *shown;      /* procedures that are written out already */
+    uint32_t subject; /* what was asked for: marked in place of the hot path; 0: the hot path */
+    double least;     /* seconds below which lines are put together */
+    size_t left_out;  /* what was too small, together with its neighbours, for a line */
+    bool unknown;     /* there are callers without probes */
+    bool totals;      /* a procedure shows what all its callers cost */
+};
+
+void tree_begin(struct tree *tree, const struct part *p, const struct outline *o, uint32_t subject);
+/* One line; `note` follows the name, and may be NULL. */
+void tree_row(struct tree *tree, uint32_t node, int depth, const char *note);
+/* A node and what stands below it, at most `levels` of them. */
+void tree_node(struct tree *tree, uint32_t node, int depth, int levels);
+/* What stands below it, without the node. */
+void tree_below(struct tree *tree, uint32_t node, int depth, int levels);
+/* Prints it and, of the whole program, what its marks mean. */
+void tree_end(struct tree *tree);
+
+#endif
