@@ -328,11 +328,13 @@ struct record_probe {
     uint32_t stratum_timed; /* their number */
     uint32_t stratum_size;  /* in blocks; 1: all are timed */
     int64_t mean;           /* of a visit in the last stratum */
-    uint64_t squares[2];    /* variance of `time`, low and high word, in ticks squared */
+    uint64_t squares[2];    /* variance of `time`, low and high word, in 1/256 ticks squared */
     uint32_t strata;        /* complete ones that add to it */
-    uint32_t cost_error;    /* uncertainty of what a timed visit costs, in 1/256 ticks */
-    uint64_t cost;          /* what a timed visit costs, in 1/256 ticks; for information */
-    uint64_t spare[4];
+    uint32_t cost_spread;   /* of what a timed visit costs, in 1/256 ticks: median of deviations, */
+    uint32_t pairs;         /* over so many measurements in place */
+    uint32_t spare0;
+    uint64_t cost;          /* what a timed visit costs, in 1/256 ticks */
+    uint64_t spare[3];
 };
 
 /* `caller_module` of calls whose return address is not kept: there are too many of them. */

@@ -137,8 +137,13 @@ static double error_of(const struct record_probe *r, uint64_t estimated)
         return 0;
     if (r->strata < STRATA_MIN)
         return NAN;
-    double variance = (double)r->squares[1] * 0x1p64 + (double)r->squares[0];
-    double cost = ticks_of(r->cost_error) * (double)(estimated + r->timed);
+    double variance = ((double)r->squares[1] * 0x1p64 + (double)r->squares[0]) / 256;
+    /* The cost is a median: 1.4826 makes a standard deviation of the median of deviations, 1.2533
+     * the error of a median of the error of a mean. */
+    double cost = 0;
+    if (r->pairs)
+        cost = 1.4826 * 1.2533 * ticks_of(r->cost_spread) / sqrt(r->pairs) *
+               (double)(estimated + r->timed);
     return two_sided_95 * sqrt(variance + cost * cost);
 }
 
@@ -156,7 +161,10 @@ static void give_probe(struct visit *v, struct block *b, uint32_t index,
     struct open open = open_frames(v, b, index);
     if (r->state & RECORD_PROBE_TIMED && (r->timed || open.count)) {
         p.timed = r->timed + open.count;
-        p.time = ticks_of(r->time) + time_in_progress(r, until) + open.ticks;
+        p.time = ticks_of(r->time) + time_in_progress(r, until);
+        /* What goes on is among the visits of its stratum, with their mean. */
+        double counted = r->stratum_size > 1 ? open.weight * ticks_of(r->mean) : 0;
+        p.time += open.ticks > counted ? open.ticks - counted : 0;
         if (r->state & RECORD_PROBE_SAMPLED && p.count > p.timed)
             p.estimated = p.count - p.timed;
         p.error = error_of(r, p.estimated);

@@ -73,14 +73,13 @@ struct probe_caller {
     uintptr_t address; /* 0: all others */
     struct record_probe *record;
     uint32_t index;
+    int64_t block_time, last_time; /* of timed blocks: this one and the one before */
+    uint32_t block_count;          /* visits in this one */
     struct probe_caller *next;
 };
 
-enum probe_phase {
-    PROBE_BLOCK, /* in a block that is timed */
-    PROBE_AFTER, /* in the counted block behind it */
-    PROBE_BETWEEN
-};
+/* What the next visit that comes to the slow path is; see probe_sample.h. */
+enum probe_phase { PROBE_FIRST, PROBE_BLOCK, PROBE_PAIR, PROBE_SYNC, PROBE_BETWEEN };
 
 /* A site as one thread sees it. */
 struct probe_site {
@@ -107,21 +106,27 @@ struct probe_site {
 
     /* sampling (probe_sample.h); times are virtual, in 1/256 ticks */
     uint32_t size;        /* blocks of the stratum in progress */
+    uint32_t next_size;   /* of the one after it */
+    uint32_t drawn;       /* the block that is timed, in it or already in the one after it */
+    uint32_t rest;        /* visits until that one begins */
     uint32_t serial;      /* of the stratum */
-    uint32_t missed;      /* visits of its timed blocks that could not be timed */
-    uint32_t rest;        /* visits from the end of the timed block to the next one's begin */
-    uint32_t next_size;   /* the stratum after this */
-    uint32_t unknown;     /* procedure: entries in this block whose caller is not known */
+    uint32_t begun;       /* timed visits of it */
+    uint32_t missed;      /* visits of its timed block that could not be */
+    uint32_t unknown;     /* procedure: visits of its timed block whose caller is not known */
+    bool last_known;
+    bool synced;          /* procedure: `floor` is as of the visit before */
+    int64_t floor;        /* procedure: calls under way, at the least: falls by one for each entry
+                             whose caller is not known */
+    int64_t balance;      /* the same when such entries were last shared out */
     int64_t last_time;    /* of the block before: for the error */
-    uint64_t decided;     /* when the size was chosen */
+    uint64_t decided;     /* when the size was chosen, */
     uint64_t visits;      /* and executions then */
-    uint64_t block_began; /* virtual time at the first visit of the block */
-    uint64_t block_ended;
-    uint64_t block_cost;   /* what was accounted for its visits */
-    int64_t floor;         /* procedure: calls that are under way, at the least */
+    uint64_t block_began, block_ended;
+    uint64_t block_cost;  /* what was accounted for its visits */
     uint64_t cost, inside; /* of a timed visit: in all, and between its clock readings */
+    uint64_t calibrated, calibrated_inside;
     uint32_t pair_count;
-    int32_t pairs[PROBE_PAIRS];
+    int32_t pairs[PROBE_PAIRS]; /* cost, of pairs of blocks */
 };
 
 /* A call is about to be made, and its execution is to be timed. */
@@ -130,6 +135,7 @@ struct probe_mark {
     struct probe_group *group;
     uintptr_t sp;
     uintptr_t address; /* of the marker: which copy of the call it is */
+    uint32_t depth;    /* frames that were open */
 };
 
 /* A timed visit. */
@@ -139,6 +145,7 @@ struct probe_frame {
     uintptr_t sp, address;
     struct record_probe *record; /* charged */
     struct probe_site *site;     /* that decided to time it */
+    struct probe_caller *caller; /* charged, if the caller is not known; else NULL */
     struct probe_site *opened;   /* procedure, loop or statement that goes on */
     uint64_t cost, inside;
     uint32_t weight, serial;
@@ -225,6 +232,7 @@ void probe_units_forget(void); /* in a forked child: what was said in the parent
 void probe_forget_all(void);   /* in a forked child: everything of threads */
 void probe_unloaded(void);     /* after dlclose */
 void probe_calibrate(void);
+void probe_cost_start(void); /* before the first slow path */
 
 /* Threads that were started, so that a library loaded later can reach them. */
 struct probe_living {

@@ -8,7 +8,7 @@
 
 #include "runtime/clock.h"
 #include "runtime/hot.h"
-#include "runtime/probe_sample.h"
+#include "runtime/process.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -16,6 +16,8 @@
 
 #define SLOW_PATH __attribute__((no_caller_saved_registers))
 #define RARELY    __attribute__((noinline)) SLOW_PATH
+#define SAMPLE_RARELY RARELY
+#include "runtime/probe_sample.h"
 
 __thread struct probe_thread *loupe_probes;
 uint32_t probe_lock;
@@ -65,11 +67,26 @@ void probe_unlocked(uint64_t mask)
     unlock_rare(mask);
 }
 
+static RARELY uint64_t now_monotonic(void)
+{
+    struct timespec t;
+    raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t now_ticks(void)
+{
+    return LIKELY(loupe_clock_tsc) ? __builtin_ia32_rdtsc() : now_monotonic();
+}
+
 static RARELY void *rare(probe_rare_function *function, void *a, uintptr_t b)
 {
-    uint64_t mask = lock_rare();
+    struct probe_thread *p = loupe_probes; /* NULL: there may be no clock yet */
+    uint64_t begin = p ? now_ticks() : 0, mask = lock_rare();
     void *result = loupe_probe_rare(function, a, b);
     unlock_rare(mask);
+    if (p)
+        p->delay += (now_ticks() - begin) << RECORD_TIME_SHIFT;
     return result;
 }
 
@@ -154,18 +171,6 @@ static inline void end(struct probe_thread *p)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     p->inside = 0;
-}
-
-static RARELY uint64_t now_monotonic(void)
-{
-    struct timespec t;
-    raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static inline uint64_t now_ticks(void)
-{
-    return LIKELY(loupe_clock_tsc) ? __builtin_ia32_rdtsc() : now_monotonic();
 }
 
 /* ---- cells ---- */
@@ -332,14 +337,15 @@ static inline void put_mark(struct probe_thread *p, struct probe_site *s, uintpt
             drop_marks(p, i - 1);
     if (UNLIKELY(p->mark_count == PROBE_MARKS))
         drop_marks(p, 0);
-    p->marks[p->mark_count++] = (struct probe_mark){s, s->group, sp, address};
+    p->marks[p->mark_count++] = (struct probe_mark){s, s->group, sp, address, p->depth};
     see_entry(p, s);
 }
 
 /*
  * The mark that this entry of a procedure answers: the last one of its group, if the entry is as
- * near as entries for this call ever were. Arguments are evaluated between mark and entry, and may
- * call the procedure too, but from deeper in the stack.
+ * near as entries for this call ever were, and nothing timed has begun since that goes on. Arguments
+ * are evaluated between mark and entry, and may call the procedure too, but from deeper in the
+ * stack.
  */
 static inline struct probe_site *take_mark(struct probe_thread *p, struct probe_site *s,
                                            uintptr_t sp)
@@ -351,7 +357,7 @@ static inline struct probe_site *take_mark(struct probe_thread *p, struct probe_
         struct probe_site *call = m->site;
         struct probe_clone *c = clone_of(call, m->address);
         uint64_t distance = m->sp - sp;
-        if (m->sp < sp || distance > c->distance)
+        if (p->depth != m->depth || m->sp < sp || distance > c->distance)
             return NULL;
         c->distance = distance;
         drop_marks(p, i);
@@ -379,15 +385,28 @@ static inline void count_only(struct probe_thread *p, struct probe_site *s)
     arm(s, (int32_t)s->gap);
 }
 
+/* Is this visit timed? Arms the cell for the next one that is wanted here. */
+static inline bool sampled(struct probe_thread *p, struct probe_site *s)
+{
+    uint32_t gap = 0;
+    if (UNLIKELY(!s->left || s->phase != PROBE_BLOCK))
+        gap = sample_turn(p, s, now_ticks());
+    if (UNLIKELY(gap)) {
+        arm(s, (int32_t)gap);
+        return false;
+    }
+    s->left--;
+    arm(s, 1);
+    return true;
+}
+
 /* A call of a procedure that has probes itself: timed there. */
 static inline void visit_call(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
                               uintptr_t address)
 {
-    uint32_t gap = 1;
     drop_dead_marks(p, sp);
-    if (sample_visit(p, s, &gap))
+    if (sampled(p, s))
         put_mark(p, s, sp, address);
-    arm(s, (int32_t)gap);
 }
 
 static inline bool goes_to_procedure(const struct probe_site *s)
@@ -414,25 +433,24 @@ SLOW_PATH void loupe_probe_visit(void)
 static inline void *enter_own(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
                               uintptr_t address)
 {
-    uint32_t gap = 1;
-    void *cookie = NULL;
-    uint32_t weight = sample_visit(p, s, &gap);
-    arm(s, (int32_t)gap);
-    if (UNLIKELY(s->open)) {
-        sample_never(s, NULL); /* inside itself, by recursion: in the time of the outer one */
-    } else if (weight && LIKELY(p->depth < PROBE_FRAMES)) {
-        struct probe_frame f = {.sp = sp,
-                                .address = address,
-                                .record = s->record,
-                                .site = s,
-                                .opened = s,
-                                .cost = s->cost,
-                                .inside = s->inside,
-                                .weight = weight,
-                                .serial = s->serial};
-        cookie = open_frame(p, &f, s->index);
+    if (UNLIKELY(s->open)) { /* inside itself, by recursion: in the time of the outer one */
+        sample_never(s, NULL);
+        count_only(p, s);
+        return NULL;
     }
-    return cookie;
+    if (!sampled(p, s) || UNLIKELY(p->depth == PROBE_FRAMES))
+        return NULL;
+    s->begun++;
+    struct probe_frame f = {.sp = sp,
+                            .address = address,
+                            .record = s->record,
+                            .site = s,
+                            .opened = s,
+                            .cost = s->cost,
+                            .inside = s->inside,
+                            .weight = s->size,
+                            .serial = s->serial};
+    return open_frame(p, &f, s->index);
 }
 
 /*
@@ -461,6 +479,7 @@ static inline void *enter_called(struct probe_thread *p, struct probe_site *s,
     }
     if (UNLIKELY(p->depth == PROBE_FRAMES))
         return NULL;
+    call->begun++;
     struct probe_frame f = {.sp = sp,
                             .address = address,
                             .record = call->record,
@@ -474,19 +493,19 @@ static inline void *enter_called(struct probe_thread *p, struct probe_site *s,
 }
 
 /* Called from code without probes, or through a pointer. */
-static inline void *enter_unknown(struct probe_thread *p, struct probe_site *s, uint32_t weight,
-                                  uintptr_t sp, uintptr_t address, uintptr_t from)
+static RARELY void *enter_unknown(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
+                                  uintptr_t address, uintptr_t from)
 {
     struct probe_caller *c = s->callers;
     while (c && c->address != from && c->address)
         c = c->next;
-    if (UNLIKELY(!c || c->address != from))
+    if (UNLIKELY(!c || (c->address && c->address != from)))
         c = rare(probe_rare_caller, s, from);
     if (UNLIKELY(!c))
         return NULL;
-    record_open(c->record);
-    c->record->count += weight;
-    record_close(c->record);
+    c->block_count++;
+    if (s->size == 1)
+        c->record->count++; /* else at the end of the stratum */
     if (UNLIKELY(s->open || p->depth == PROBE_FRAMES)) {
         fold_recursion(p, NULL, s);
         return NULL;
@@ -495,12 +514,49 @@ static inline void *enter_unknown(struct probe_thread *p, struct probe_site *s, 
                             .address = address,
                             .record = c->record,
                             .site = s,
+                            .caller = c,
                             .opened = s,
                             .cost = s->cost,
                             .inside = s->inside,
-                            .weight = weight,
+                            .weight = s->size,
                             .serial = s->serial};
     return open_frame(p, &f, c->index);
+}
+
+static inline uint64_t count_of(struct probe_thread *p, const struct probe_place *at)
+{
+    uint64_t sum = 0;
+    for (; at; at = at->next) {
+        struct probe_cells *c = p->active[at->unit];
+        struct probe_site *s = c ? c->sites[at->site] : NULL;
+        sum += s ? sample_executions(s) : 0;
+    }
+    return sum;
+}
+
+/*
+ * Whether this entry, which took no mark, is of a direct call: one whose statement has counted it.
+ * Each of those adds one to the calls, and its entry takes one away; any other entry only takes
+ * away, and leaves less than there ever was.
+ */
+static RARELY bool called_directly(struct probe_thread *p, struct probe_site *s)
+{
+    int64_t under_way = 0;
+    if (s->group)
+        under_way = (int64_t)(count_of(p, s->group->calls) - count_of(p, s->group->procedures));
+    bool direct = s->synced && under_way >= s->floor;
+    if (!s->synced || under_way < s->floor)
+        s->floor = under_way;
+    s->synced = true;
+    return direct;
+}
+
+/* Its cell was made to come here for a mark's sake: its own turn comes later. */
+static inline void rearm_pulled(struct probe_site *s, bool again)
+{
+    uint32_t gap = again ? 1 : s->owed > INT32_MAX / 2 ? INT32_MAX / 2 : (uint32_t)s->owed;
+    s->owed -= gap;
+    arm(s, (int32_t)gap);
 }
 
 static inline void *enter_procedure(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
@@ -508,19 +564,21 @@ static inline void *enter_procedure(struct probe_thread *p, struct probe_site *s
 {
     drop_dead_marks(p, sp);
     struct probe_site *call = p->mark_count ? take_mark(p, s, sp) : NULL;
-    if (s->owed) { /* here for the mark's sake alone: its own turn comes later */
-        bool again = call && call->left;
-        uint32_t gap = again ? 1 : (uint32_t)s->owed;
-        s->owed -= gap;
-        arm(s, (int32_t)gap);
-        return call ? enter_called(p, s, call, sp, address) : NULL;
+    if (UNLIKELY(s->owed)) {
+        rearm_pulled(s, call && call->left);
+    } else if (sampled(p, s)) {
+        if (!call && !called_directly(p, s)) {
+            s->unknown++;
+            return enter_unknown(p, s, sp, address, from);
+        }
+    } else {
+        s->synced = false;
+        called_directly(p, s);
     }
-    uint32_t gap = 1;
-    uint32_t weight = sample_entry(p, s, call != NULL, &gap);
-    arm(s, (int32_t)gap);
-    if (call)
+    if (LIKELY(call != NULL))
         return enter_called(p, s, call, sp, address);
-    return weight ? enter_unknown(p, s, weight, sp, address, from) : NULL;
+    p->delay += probe_costs.slow;
+    return NULL;
 }
 
 SLOW_PATH void *loupe_probe_enter(void *return_address)

@@ -5,6 +5,7 @@
 
 #include "runtime/clock.h"
 #include "runtime/hot.h"
+#include "runtime/options.h"
 #include "runtime/process.h"
 
 #include <errno.h>
@@ -23,6 +24,8 @@ static uint64_t executions(const struct probe_site *s)
 static struct probe_thread *new_probes(struct thread *t)
 {
     struct record_writer *w = &loupe_process.writer;
+    probe_calibrate();
+    probe_costs.calibrated_only = options_calibrated();
     struct probe_thread *p = pages_alloc(sizeof *p);
     if (!p)
         return NULL;
@@ -42,6 +45,7 @@ static struct probe_thread *new_probes(struct thread *t)
     p->thread = t;
     /* Frames of this thread are not mistaken for those of the process it was forked from. */
     p->serial = clock_now() * PROBE_FRAMES;
+    p->window_began = clock_now() << RECORD_TIME_SHIFT;
     p->random = clock_now() ^ (uint64_t)(uintptr_t)p;
     p->pressure = 256;
     p->control = t->control;
@@ -211,10 +215,12 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
         return NULL;
     bool marked = s->kind == LOUPE_SITE_CALL ||
                   (s->group && s->group->procedures && s->kind == LOUPE_SITE_STATEMENT);
-    s->cost = marked ? probe_costs.marked : probe_costs.timed;
-    s->inside = marked ? probe_costs.marked_inside : probe_costs.timed_inside;
-    s->phase = PROBE_BLOCK;
+    s->calibrated = s->cost = marked ? probe_costs.marked : probe_costs.timed;
+    s->calibrated_inside = s->inside =
+        marked ? probe_costs.marked_inside : probe_costs.timed_inside;
+    s->next_size = 1;
     s->left = RECORD_BLOCK;
+    s->synced = true; /* there were no calls and no entries before */
     c->sites[site] = s;
     return s;
 }
@@ -303,7 +309,8 @@ static void each_site(struct probe_thread *p, void (*act)(struct probe_site *s))
 static void new_stratum(struct probe_site *s)
 {
     s->serial++;
-    s->missed = 0;
+    s->missed = s->begun = 0;
+    s->last_known = false;
     s->record->stratum_begin = executions(s);
     s->record->stratum_time = 0;
     s->record->stratum_timed = 0;

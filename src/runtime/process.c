@@ -119,6 +119,7 @@ static bool open_segment(void)
     clock_open(w.header);
     w.header->started = clock_now();
     w.header->trouble |= p->trouble;
+    w.header->control.budget = options_budget();
     p->writer = w;
     __atomic_store_n(&p->writer.header->magic, RECORD_MAGIC, __ATOMIC_RELEASE);
     __atomic_store_n(&loupe_control, &p->writer.header->control.word, __ATOMIC_RELEASE);
@@ -226,6 +227,7 @@ bool process_start(void)
     int saved = errno;
     thread_end_known = !pthread_key_create(&thread_end_key, thread_ended);
     probe_threads_start();
+    probe_cost_start();
     pthread_atfork(NULL, NULL, forked_child);
     on_exit(at_exit, NULL);
     (void)at_quick_exit(at_quick);

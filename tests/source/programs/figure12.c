@@ -1,22 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The example program of paper 1, Figure 12; its lines are those of the paper. Work is a multiple
- * of one unit, so that times can be told from each other. */
-#include "work.h"
-#include <mpi.h>
-static int rank, ranks;
-static void P1(void), P2(void), P3(int turns), P4(void);
-static void exchange_setup(void) __attribute__((constructor));
-static void exchange_setup(void)
-{
-    MPI_Init(0, 0);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-}
-static void exchange_end(void) __attribute__((destructor));
-static void exchange_end(void)
-{
-    MPI_Finalize();
-}
+#include "figure12.h"
 #line 1
 int main(void) {
     P1();

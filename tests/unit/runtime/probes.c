@@ -98,7 +98,7 @@ __attribute__((noinline)) static int f(int x)
 __attribute__((noinline)) static int g(int x)
 {
     LOUPE_PROCEDURE(6)
-    return f(x) + 1; /* a direct call without a probe: an unknown caller */
+    return f(x) - x + 20; /* a direct call without a probe: an unknown caller */
 }
 
 static void test_arguments(void)
@@ -113,8 +113,8 @@ static void test_arguments(void)
        (unsigned long)outer.timed, (unsigned long)middle.timed, (unsigned long)inner.timed);
     struct record_probe_reading unknown = reading_of(r, LOUPE_UNIT_ID, 5, true);
     ok(unknown.count >= 39 && unknown.count <= 41, "the call without a probe is an unknown caller");
-    ok(outer.time < 1.5 * inner.time && inner.time < 1.5 * outer.time,
-       "times go to the right statement: %.0f %.0f", outer.time, inner.time);
+    ok(inner.min > 20 * outer.min && middle.min > inner.min / 2, "times go to the right statement: %.0f %.0f", outer.min,
+       inner.min);
 }
 
 __attribute__((noinline)) static uint64_t factorial(int n)
@@ -170,7 +170,7 @@ static void test_unknown(void)
     }
     struct readings *r = read_back();
     struct record_probe_reading called = reading_of(r, LOUPE_UNIT_ID, 18, true);
-    ok(at(r, 18).count > 100 && called.count == at(r, 18).count, "callbacks: %lu of %lu",
+    ok(at(r, 18).count > 100 && called.count <= at(r, 18).count && called.count > 100, "callbacks: %lu of %lu",
        (unsigned long)called.count, (unsigned long)at(r, 18).count);
     ok(at(r, 19).count == 1 && at(r, 19).timed == 1 && at(r, 19).time > called.time,
        "the call of a library is timed at its statement");
@@ -199,7 +199,7 @@ static void test_longjmp(void)
     struct readings *r = read_back();
     ok(at(r, 20).count == 1000 && at(r, 22).count == 1000 && at(r, 21).count == 1000,
        "left by longjmp: executions");
-    ok(at(r, 21).timed > 900 && at(r, 22).timed > 900, "and their time ends: %lu",
+    ok(at(r, 21).timed > 600 && at(r, 22).timed > 600, "and their time ends: %lu",
        (unsigned long)at(r, 21).timed);
 }
 
@@ -286,7 +286,7 @@ int main(int argc, char **argv)
 {
     (void)argc;
     if (!getenv(PLACE_ENV_JOB_DIR))
-        return probing_start(argv, "");
+        return probing_start(argv, "budget=off");
     loupe_process.writer.spare_shm = false;
     test_callers();
     test_loop();
