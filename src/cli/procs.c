@@ -2,6 +2,7 @@
 #include "cli/procs.h"
 
 #include "base/alloc.h"
+#include "tree/process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -57,34 +58,42 @@ static int touch(const struct job *job, const char *name, const char *text)
 
 int procs_register(const struct job *job)
 {
-    struct proc_stat self;
-    int err = proc_stat(getpid(), &self);
-    if (err)
-        return err;
+    uint64_t started = process_started(getpid());
+    if (!started)
+        return -ESRCH;
     char name[64];
-    snprintf(name, sizeof name, "pid-%d-%llu", (int)getpid(), self.started);
-    err = touch(job, name, NULL);
+    snprintf(name, sizeof name, "pid-%d-%llu", (int)getpid(), (unsigned long long)started);
+    int err = touch(job, name, NULL);
     return err == -EEXIST ? 0 : err;
+}
+
+/* Those registered, one at a time: true while there is another. */
+static bool next_registered(DIR *dir, pid_t *pid, bool *alive)
+{
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        int number;
+        unsigned long long started;
+        if (sscanf(e->d_name, "pid-%d-%llu", &number, &started) != 2)
+            continue;
+        *pid = number;
+        *alive = process_life(number, started, 0) != PROCESS_DEAD;
+        return true;
+    }
+    return false;
 }
 
 int procs_registered(const struct job *job, int *total)
 {
-    int alive = 0, all = 0;
+    int living = 0, all = 0;
     DIR *dir = opendir(job->dir);
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        int pid;
-        unsigned long long started;
-        struct proc_stat stat;
-        if (sscanf(e->d_name, "pid-%d-%llu", &pid, &started) != 2)
-            continue;
-        all++;
-        alive += proc_stat(pid, &stat) == 0 && stat.started == started;
-    }
+    bool alive;
+    for (pid_t pid; next_registered(dir, &pid, &alive); all++)
+        living += alive;
     if (dir)
         closedir(dir);
     if (total)
         *total = all;
-    return alive;
+    return living;
 }
 
 int procs_alive(const struct job *job)

@@ -44,6 +44,11 @@ check "with how to save it later" has "$err" "loupe collect"
 rm going
 
 rm -rf "$scratch"/shm/* "$scratch"/tmp/* ./*.loupe
+"$loupe" run -q -o heavy.loupe -- ./mpirun "$helper" heavy 9
+run "$loupe" report --json heavy.loupe
+check "an orphan that takes long to die: its signal is known" has "$out" '"signal":9'
+
+rm -rf "$scratch"/shm/* "$scratch"/tmp/* ./*.loupe
 touch going
 "$loupe" run -q -- "$helper" until going &
 keeper=$!
