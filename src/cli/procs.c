@@ -2,7 +2,7 @@
 #include "cli/procs.h"
 
 #include "base/alloc.h"
-#include "tree/process.h"
+#include "tree/members.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -94,6 +94,48 @@ int procs_registered(const struct job *job, int *total)
     if (total)
         *total = all;
     return living;
+}
+
+struct pids {
+    pid_t *list;
+    size_t count, room;
+};
+
+static void add_pid(struct pids *pids, pid_t pid)
+{
+    for (size_t i = 0; i < pids->count; i++)
+        if (pids->list[i] == pid)
+            return;
+    *VEC_PUSH(pids->list, pids->count, pids->room) = pid;
+}
+
+void procs_name_living(const struct job *job, struct strbuf *out)
+{
+    enum { SHOWN_MAX = 8 };
+    struct pids pids = {0};
+    struct members members;
+    DIR *dir = opendir(job->dir);
+    bool alive, hidden = false;
+    for (pid_t pid; next_registered(dir, &pid, &alive);)
+        if (alive)
+            add_pid(&pids, pid);
+    if (dir)
+        closedir(dir);
+    if (members_open(job, &members) == 0) {
+        for (const struct member *m = members.list; m < members.list + members.count; m++)
+            if (!m->replaced && m->life != PROCESS_DEAD) {
+                add_pid(&pids, record_header(m->reader)->pid);
+                hidden |= m->life == PROCESS_HIDDEN;
+            }
+        members_close(&members);
+    }
+    for (size_t i = 0; i < pids.count && i < SHOWN_MAX; i++)
+        strbuf_printf(out, "%s%d", i ? ", " : "", (int)pids.list[i]);
+    if (pids.count > SHOWN_MAX)
+        strbuf_printf(out, " and %zu more", pids.count - SHOWN_MAX);
+    if (hidden)
+        strbuf_puts(out, " in a PID namespace that cannot be seen from here");
+    free(pids.list);
 }
 
 int procs_alive(const struct job *job)
