@@ -118,6 +118,34 @@ static void test_first_thread_gone(void)
     waitpid(pid, NULL, 0);
 }
 
+static void *hand_on(void *unused)
+{
+    pthread_t next;
+    pthread_detach(pthread_self());
+    while (pthread_create(&next, NULL, hand_on, unused))
+        usleep(100);
+    return NULL;
+}
+
+/* The first thread is gone, and of the others each starts the next and ends. */
+static void test_relay(void)
+{
+    pid_t pid = fork();
+    if (!pid) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        hand_on(NULL);
+        pthread_exit(NULL);
+    }
+    if (!without_memory(pid, pid, 'Z'))
+        abort();
+    int dead = 0;
+    for (int i = 0; i < 3000; i++)
+        dead += !process_started(pid);
+    ok(dead == 0, "a process that lives on in ever new threads is never dead (%d)", dead);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
 static void *tell_and_stay(void *pipe_end)
 {
     pid_t tid = (pid_t)syscall(SYS_gettid);
@@ -271,6 +299,7 @@ int main(void)
     ok(process_namespace() != 0, "and know where");
     test_child();
     test_first_thread_gone();
+    test_relay();
     test_threads_dying();
     test_dying();
     test_namespace();
