@@ -71,7 +71,7 @@ tests() {
     rm -f "$dir/meson-logs/testlog.json"
     echo "tests in $dir:"
     "${steady[@]}" meson test -C "$dir" --no-rebuild --num-processes "$jobs" "$@" 2>&1 </dev/null |
-        grep -E '^ *[0-9]+/[0-9]+ '
+        grep --line-buffered -E '^ *[0-9]+/[0-9]+ '
     status=${PIPESTATUS[0]}
     if [ ! -f "$dir/meson-logs/testlog.json" ]; then
         failed=$((failed + 1))
