@@ -106,6 +106,10 @@ def _end_all():
 
 atexit.register(_end_all)
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as Meson does: then clean up too
+# Under nohup or in the background of a script these are ignored, which programs would inherit.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def scratch(name):
