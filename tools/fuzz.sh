@@ -16,10 +16,12 @@ ninja -C $dir fuzzers || exit 1
 
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 pids=()
+steady=() # as in test.sh
+setarch -R true 2>/dev/null && steady=(setarch -R)
 for target in "${targets[@]}"; do
     mkdir -p "$dir/corpus/$target" "$dir/crashes"
-    "$dir/tests/fuzz/$target-seeds" "$dir/corpus/$target" || exit 1
-    "$dir/tests/fuzz/fuzz-$target" \
+    "${steady[@]}" "$dir/tests/fuzz/$target-seeds" "$dir/corpus/$target" || exit 1
+    "${steady[@]}" "$dir/tests/fuzz/fuzz-$target" \
         -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1500 -print_final_stats=1 \
         -verbosity=1 -artifact_prefix="$dir/crashes/$target-" "$dir/corpus/$target" \
         >"$dir/$target.log" 2>&1 &

@@ -2,7 +2,6 @@
 /* loupe collect: saves what an ended or killed run left behind. */
 #include "base/log.h"
 #include "cli/command.h"
-#include "cli/procs.h"
 #include "cli/save.h"
 
 #include <errno.h>
@@ -21,7 +20,7 @@ static int collect_named(const char *name)
                   err == -ENOENT ? "no such job" : strerror(-err));
         return EXIT_LOUPE;
     }
-    bool busy = job_keeper_alive(job) || procs_alive(job) > 0;
+    bool busy = save_in_use(job);
     if (!busy && job_claim(job) < 0) {
         log_error("job %s is just being collected by another loupe", job->id);
         err = -EBUSY;
@@ -41,9 +40,12 @@ static int collect_named(const char *name)
 
 static int collect_all(void)
 {
-    if (save_abandoned(true) == 0)
+    int told = save_abandoned(true);
+    if (told < 0)
+        log_error("the jobs cannot be listed: %s; see loupe doctor", strerror(-told));
+    else if (told == 0)
         log_info("nothing to collect");
-    return 0;
+    return told < 0 ? EXIT_LOUPE : 0;
 }
 
 static int run(int argc, char **argv)

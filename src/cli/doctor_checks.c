@@ -4,8 +4,8 @@
 #include "cli/doctor.h"
 #include "cli/install.h"
 #include "cli/launcher.h"
-#include "cli/procs.h"
 #include "cli/program.h"
+#include "cli/save.h"
 #include "record/place.h"
 #include "tree/job.h"
 
@@ -217,7 +217,7 @@ void doctor_jobs(void)
         return;
     }
     for (struct job **j = jobs; j && *j; j++) {
-        bool busy = job_keeper_alive(*j) || procs_alive(*j) > 0;
+        bool busy = save_in_use(*j);
         running += busy;
         left += !busy;
     }

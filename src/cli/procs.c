@@ -2,6 +2,7 @@
 #include "cli/procs.h"
 
 #include "base/alloc.h"
+#include "tree/members.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -57,34 +58,84 @@ static int touch(const struct job *job, const char *name, const char *text)
 
 int procs_register(const struct job *job)
 {
-    struct proc_stat self;
-    int err = proc_stat(getpid(), &self);
-    if (err)
-        return err;
+    uint64_t started = process_started(getpid());
+    if (!started)
+        return -ESRCH;
     char name[64];
-    snprintf(name, sizeof name, "pid-%d-%llu", (int)getpid(), self.started);
-    err = touch(job, name, NULL);
+    snprintf(name, sizeof name, "pid-%d-%llu", (int)getpid(), (unsigned long long)started);
+    int err = touch(job, name, NULL);
     return err == -EEXIST ? 0 : err;
+}
+
+/* Those registered, one at a time: true while there is another. */
+static bool next_registered(DIR *dir, pid_t *pid, bool *alive)
+{
+    for (struct dirent *e; dir && (e = readdir(dir));) {
+        int number;
+        unsigned long long started;
+        if (sscanf(e->d_name, "pid-%d-%llu", &number, &started) != 2)
+            continue;
+        *pid = number;
+        *alive = process_life(number, started, 0) != PROCESS_DEAD;
+        return true;
+    }
+    return false;
 }
 
 int procs_registered(const struct job *job, int *total)
 {
-    int alive = 0, all = 0;
+    int living = 0, all = 0;
     DIR *dir = opendir(job->dir);
-    for (struct dirent *e; dir && (e = readdir(dir));) {
-        int pid;
-        unsigned long long started;
-        struct proc_stat stat;
-        if (sscanf(e->d_name, "pid-%d-%llu", &pid, &started) != 2)
-            continue;
-        all++;
-        alive += proc_stat(pid, &stat) == 0 && stat.started == started;
-    }
+    bool alive;
+    for (pid_t pid; next_registered(dir, &pid, &alive); all++)
+        living += alive;
     if (dir)
         closedir(dir);
     if (total)
         *total = all;
-    return alive;
+    return living;
+}
+
+struct pids {
+    pid_t *list;
+    size_t count, room;
+};
+
+static void add_pid(struct pids *pids, pid_t pid)
+{
+    for (size_t i = 0; i < pids->count; i++)
+        if (pids->list[i] == pid)
+            return;
+    *VEC_PUSH(pids->list, pids->count, pids->room) = pid;
+}
+
+void procs_name_living(const struct job *job, struct strbuf *out)
+{
+    enum { SHOWN_MAX = 8 };
+    struct pids pids = {0};
+    struct members members;
+    DIR *dir = opendir(job->dir);
+    bool alive, hidden = false;
+    for (pid_t pid; next_registered(dir, &pid, &alive);)
+        if (alive)
+            add_pid(&pids, pid);
+    if (dir)
+        closedir(dir);
+    if (members_open(job, &members) == 0) {
+        for (const struct member *m = members.list; m < members.list + members.count; m++)
+            if (!m->replaced && m->life != PROCESS_DEAD) {
+                add_pid(&pids, record_header(m->reader)->pid);
+                hidden |= m->life == PROCESS_HIDDEN;
+            }
+        members_close(&members);
+    }
+    for (size_t i = 0; i < pids.count && i < SHOWN_MAX; i++)
+        strbuf_printf(out, "%s%d", i ? ", " : "", (int)pids.list[i]);
+    if (pids.count > SHOWN_MAX)
+        strbuf_printf(out, " and %zu more", pids.count - SHOWN_MAX);
+    if (hidden)
+        strbuf_puts(out, " in a PID namespace that cannot be seen from here");
+    free(pids.list);
 }
 
 int procs_alive(const struct job *job)

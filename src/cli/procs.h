@@ -7,6 +7,7 @@
 #ifndef LOUPE_CLI_PROCS_H
 #define LOUPE_CLI_PROCS_H
 
+#include "base/strbuf.h"
 #include "metric/run.h"
 #include "tree/job.h"
 
@@ -26,6 +27,8 @@ int procs_register(const struct job *job);
 int procs_registered(const struct job *job, int *total);
 /* Processes of the job that are alive, registered or with a segment. */
 int procs_alive(const struct job *job);
+/* Their PIDs, for a message; none if they have ended by now. */
+void procs_name_living(const struct job *job, struct strbuf *out);
 
 /* Leaves the line for the report. True for the first who says it: it may also print it. */
 bool procs_warn(const struct job *job, const char *text);

@@ -204,10 +204,24 @@ static int wait_for_all(const struct start *s, struct supervisor *supervisor)
     return procs_alive(s->job);
 }
 
+/* A killed process is over for its statistics before its parent can learn what killed it: it gives
+ * back its memory first. */
+static void wait_for_signals(const struct run *run, struct supervisor *supervisor)
+{
+    enum { STEP_MS = 10, LIMIT_MS = 2000 };
+    int waited = 0;
+    for (size_t i = 0; i < run->rank_count; i++)
+        if (run->ranks[i].state == RUN_KILLED)
+            for (; waited < LIMIT_MS && supervisor_expects(run->ranks[i].pid); waited += STEP_MS)
+                if (supervisor_pause(supervisor, STEP_MS))
+                    return;
+}
+
 /* What only the parent of a process knows: which signal ended it. */
-static void fill_signals(struct run *run, const struct supervisor *supervisor)
+static void fill_signals(struct run *run, struct supervisor *supervisor)
 {
     int unknown = 0;
+    wait_for_signals(run, supervisor);
     for (size_t i = 0; i < run->rank_count; i++) {
         struct run_rank *rank = &run->ranks[i];
         if (rank->state == RUN_KILLED && !rank->signal)
@@ -221,7 +235,7 @@ static void fill_signals(struct run *run, const struct supervisor *supervisor)
         run_warn(run, "the launcher reported signal %d", code - 128);
 }
 
-static void collect(struct start *s, const struct supervisor *supervisor, int alive)
+static void collect(struct start *s, struct supervisor *supervisor, int alive)
 {
     struct run *run = NULL;
     char *path = NULL;

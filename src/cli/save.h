@@ -29,8 +29,11 @@ int save_width(int fd);
 /* Saves a job and removes it; with `keep` it stays, for its processes still run. The name of the
  * file in *path, NULL if there was nothing to save. -errno: said on standard error. */
 int save_job(struct job *job, bool keep, char **path);
-/* Saves what ended runs have left behind, one line on standard error each; how many. Young jobs
- * may still be in the making and are left alone unless `young` is true. */
-int save_abandoned(bool young);
+/* Whether somebody is still at it: the keeper, or a process of its own. */
+bool save_in_use(const struct job *job);
+/* Saves what ended runs have left behind, one line on standard error each; how many lines, or
+ * -errno if the jobs cannot be listed. When the user has `asked` for it, young jobs, which may
+ * still be in the making, are no exception, and every job that stays is told with the reason. */
+int save_abandoned(bool asked);
 
 #endif

@@ -127,6 +127,12 @@ bool supervisor_has_children(void)
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
 }
 
+bool supervisor_expects(pid_t pid)
+{
+    siginfo_t info = {0};
+    return pid > 0 && waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 int supervisor_signal(const struct supervisor *s, pid_t pid)
 {
     for (size_t i = s->count; i-- > 0;)

@@ -34,6 +34,8 @@ void supervisor_wait(struct supervisor *s);
 bool supervisor_pause(struct supervisor *s, int milliseconds);
 /* Whether any process, child or orphan, has us as its parent and lives. */
 bool supervisor_has_children(void);
+/* Whether this process has us as its parent, and its end is not noted yet. */
+bool supervisor_expects(pid_t pid);
 /* The signal that ended a process, 0 if none is known. */
 int supervisor_signal(const struct supervisor *s, pid_t pid);
 /* Ends this process the way the child has ended. */

@@ -43,8 +43,8 @@ int job_alive(const struct job *job, int *total);
 /*
  * Claims a job so that only one process collects it: 0; -EBUSY: another one has it; -ENOENT: was
  * collected meanwhile. A lock on a file in its directory, which the kernel gives back when the
- * claimer is gone (or by job_free): there are no stale claims. Keepers claim before they collect,
- * too. Whether the job is abandoned is the caller's question.
+ * claimer is gone (or by job_free): there are no stale claims. A keeper needs none: nobody takes a
+ * job whose keeper is alive. Whether that is so is the caller's question.
  */
 int job_claim(struct job *job);
 /* Removes the job's directories and all files in them; the job file goes last, so that a removal

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes of a job on this node, each with its segment open; shared by job.c and node.c. */
+/* The processes of a job on this node, each with its segment open. */
 #ifndef LOUPE_TREE_MEMBERS_H
 #define LOUPE_TREE_MEMBERS_H
 

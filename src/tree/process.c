@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,9 +15,13 @@
 /* Inode of the machine's first PID namespace, the same on every kernel: from there all is seen. */
 #define FIRST_NAMESPACE 4026531836u
 
+/* The kernel's PF_EXITING: the thread has begun to end and runs no code of its program any more.
+ * Giving back its memory can take it long after that, before it is a zombie. */
+#define EXITING 0x4u
+
 static bool read_proc(int32_t pid, const char *file, char *text, size_t room)
 {
-    char path[64];
+    char path[300];
     snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -27,24 +32,74 @@ static bool read_proc(int32_t pid, const char *file, char *text, size_t room)
     return len > 0;
 }
 
-uint64_t process_started(int32_t pid)
+struct thread {
+    bool over; /* ended or about to: what it has written is its last word */
+    unsigned long long started;
+};
+
+static bool read_thread(int32_t pid, const char *file, struct thread *thread)
 {
     char text[1024], state;
-    long threads;
-    unsigned long long started;
-    if (pid <= 0 || !read_proc(pid, "stat", text, sizeof text))
-        return 0;
+    unsigned flags;
+    if (!read_proc(pid, file, text, sizeof text))
+        return false;
     /* The command's name stands in parentheses and may contain any character, these too. */
     const char *after = strrchr(text, ')');
     if (!after ||
         sscanf(after + 1,
-               " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld %*s %llu",
-               &state, &threads, &started) != 3)
+               " %c %*s %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+               &state, &flags, &thread->started) != 3)
+        return false;
+    thread->over = state == 'Z' || state == 'X' || flags & EXITING;
+    return true;
+}
+
+/* One look at all threads: does any run on? `who` tells the lists of two looks apart. */
+static bool any_runs(int32_t pid, uint64_t *who)
+{
+    char path[300];
+    snprintf(path, sizeof path, "/proc/%d/task", pid);
+    DIR *tasks = opendir(path);
+    bool runs = !tasks && errno != ENOENT; /* cannot be known: no reason to call it dead */
+    *who = 14695981039346656037u;
+    for (struct dirent *e; tasks && !runs && (e = readdir(tasks));) {
+        struct thread thread;
+        if (!isdigit((unsigned char)e->d_name[0]))
+            continue;
+        *who = (*who ^ strtoul(e->d_name, NULL, 10)) * 1099511628211u;
+        snprintf(path, sizeof path, "task/%s/stat", e->d_name);
+        runs = read_thread(pid, path, &thread) && !thread.over;
+    }
+    if (tasks)
+        closedir(tasks);
+    return runs;
+}
+
+/* A thread may start another behind our back and end before we come to it; but then the next look
+ * finds the list changed. */
+static bool threads_run(int32_t pid)
+{
+    enum { LOOKS_MAX = 1000 };
+    uint64_t before, now;
+    bool runs = any_runs(pid, &now);
+    for (int i = 0; !runs && i < LOOKS_MAX; i++) {
+        before = now;
+        runs = any_runs(pid, &now);
+        if (now == before)
+            return runs;
+    }
+    return true;
+}
+
+uint64_t process_started(int32_t pid)
+{
+    struct thread first;
+    if (pid <= 0 || !read_thread(pid, "stat", &first))
         return 0;
-    /* A first thread that ended by itself is a zombie too, while the others go on. */
-    if (state == 'X' || (state == 'Z' && threads < 2))
+    /* A first thread that ended by itself is over too, while the others go on. */
+    if (first.over && !threads_run(pid))
         return 0;
-    return started;
+    return first.started;
 }
 
 static uint32_t namespace_of(const char *process)

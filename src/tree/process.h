@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 enum process_life {
-    PROCESS_DEAD,
+    PROCESS_DEAD, /* what it has written is final */
     PROCESS_ALIVE,
     PROCESS_HIDDEN, /* in a PID namespace that cannot be seen from here: nobody can tell */
 };
 
-/* Start time of a process as /proc/PID/stat has it; 0 if it is not there or is dead and waits to
- * be reaped. */
+/* Start time of a process as /proc/PID/stat has it; 0 if it is not there, is dead and waits to be
+ * reaped, or is ending: none of its threads will run code of its program again. */
 uint64_t process_started(int32_t pid);
 /* Inode of our own PID namespace; 0: not known. */
 uint32_t process_namespace(void);

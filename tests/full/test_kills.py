@@ -85,6 +85,12 @@ def round_of(number):
 def collect(what, left):
     """`loupe collect` ends, and leaves no file."""
     collected = lt.execute([lt.LOUPE, "collect"], cwd=lt.TMP, limit=20)
+    # A process that ours() sees no more may have a thread that has not come to its end yet.
+    for _ in range(20):
+        if "still runs (PID " not in collected.err:
+            break
+        time.sleep(0.1)
+        collected = lt.execute([lt.LOUPE, "collect"], cwd=lt.TMP, limit=20)
     files = lt.left_behind()
     # A start that was killed half way: swept away by a later command, when it is old enough.
     files = [path for path in files if "/.new-" not in path]

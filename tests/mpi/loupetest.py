@@ -106,6 +106,10 @@ def _end_all():
 
 atexit.register(_end_all)
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # as Meson does: then clean up too
+# Under nohup or in the background of a script these are ignored, which programs would inherit.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def scratch(name):
@@ -128,8 +132,8 @@ def environment(extra=None):
     env.update(LOUPE_SHM_DIR=SHM, TMPDIR=os.path.join(TMP, "tmp"), LC_ALL="C",
                OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl_base_warn_component_unused="0",
-               # Open MPI that is killed leaves its own shared memory behind: here it goes with us.
-               OMPI_MCA_btl_vader_backing_directory=SHM)
+               # MPI that is killed leaves its own shared memory behind: here it goes with us.
+               OMPI_MCA_btl_vader_backing_directory=SHM, UCX_POSIX_DIR=SHM)
     for name, value in (extra or {}).items():
         if value is None:
             env.pop(name, None)

@@ -41,7 +41,8 @@ def places():
     unsure = lt.execute(["unshare", "-m", "mount", "-t", "tmpfs", "none", lt.TMP]).code != 0
     if unsure:
         return lt.skip("no /dev/shm", "mounting in a private namespace is not permitted")
-    env = {"LOUPE_SHM_DIR": None, "OMPI_MCA_btl_vader_backing_directory": None}
+    env = {"LOUPE_SHM_DIR": None, "OMPI_MCA_btl_vader_backing_directory": None,
+           "UCX_POSIX_DIR": None}
     command = lt.mpirun(2) + RING
     for what, mount in (("no /dev/shm", "mount -t tmpfs -o ro none /dev"),
                         ("a read-only /dev/shm", "mount -t tmpfs -o ro none /dev/shm")):

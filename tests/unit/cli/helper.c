@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -44,6 +45,17 @@ static void show_signals(void)
     }
 }
 
+/* Dying, a process with so much memory is seen without it for a while, before it is a zombie. */
+static void fill_memory(void)
+{
+    size_t size = (size_t)512 << 20;
+    char *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        exit(1);
+    madvise(memory, size, MADV_NOHUGEPAGE);
+    memset(memory, 1, size);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "", *value = argc > 2 ? argv[2] : "";
@@ -53,6 +65,10 @@ int main(int argc, char **argv)
         return atoi(value);
     if (strcmp(what, "signal") == 0)
         raise(atoi(value));
+    if (strcmp(what, "heavy") == 0) {
+        fill_memory();
+        raise(atoi(value));
+    }
     if (strcmp(what, "wait") == 0)
         return wait_for_signal(atoi(value));
     if (strcmp(what, "env") == 0)

@@ -2,6 +2,11 @@
 # shellcheck shell=sh disable=SC2034 # the variables are the tests'
 # For the tests of the commands: a directory of their own, and TAP.
 # Arguments of every test: loupe, helper, static helper, sanitized helper.
+# Under nohup or in the background of a script some signals are ignored, which a shell cannot undo.
+if [ -z "${LOUPE_TEST_SIGNALS:-}" ] && env --default-signal true 2>/dev/null; then
+    LOUPE_TEST_SIGNALS=default exec env --default-signal sh "$0" "$@"
+fi
+unset LOUPE_TEST_SIGNALS
 loupe=$(realpath "$1") helper=$(realpath "$2") static_helper=$(realpath "$3")
 sanitized_helper=$(realpath "$4")
 scratch=$(mktemp -d) || exit 1

@@ -44,21 +44,42 @@ check "with how to save it later" has "$err" "loupe collect"
 rm going
 
 rm -rf "$scratch"/shm/* "$scratch"/tmp/* ./*.loupe
+"$loupe" run -q -o heavy.loupe -- ./mpirun "$helper" heavy 9
+run "$loupe" report --json heavy.loupe
+check "an orphan that takes long to die: its signal is known" has "$out" '"signal":9'
+
+rm -rf "$scratch"/shm/* "$scratch"/tmp/* ./*.loupe
 touch going
 "$loupe" run -q -- "$helper" until going &
 keeper=$!
 until_true listed '"state": *"running"'
+run "$loupe" collect
+check "collect says who looks after a job" has "$err" "process $keeper saves it when it ends"
+program=$(pgrep -P $keeper)
 kill -9 $keeper
 wait $keeper 2>/dev/null
 check "after kill -9 of loupe run the program goes on" listed '"state": *"unkept"'
+run "$loupe" collect
+check "collect says which processes are still there" has "$err" "still runs (PID $program)"
+check "and leaves the job alone" listed '"state": *"unkept"'
 rm going
 ended() { listed '"alive": *0' || clean; }
 export LOUPE_NO_COLLECT=1
 check "until it ends" until_true ended
 check "its job is left behind" listed '"state": *"left behind"'
 unset LOUPE_NO_COLLECT
+mkfifo held
+flock "$(find "$scratch/shm" -mindepth 2 -type d)/claim" sh -c 'echo >held; read -r _ <held' &
+read -r _ <held
 run "$loupe" collect
-check "loupe collect clears it away" clean
+check "collect says that another one is at it" has "$err" "by another loupe"
+echo >held
+wait
+run "$loupe" collect
+check "loupe collect saves it" has "$err" "saved what an earlier run left behind"
+check "and clears it away" clean
+run "$loupe" collect
+check "then there is nothing" has "$err" "nothing to collect"
 
 mkdir closed
 echo old >closed/file

@@ -6,10 +6,14 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +37,30 @@ static pid_t paused_child(const char *name)
     close(ready[0]);
     close(ready[1]);
     return pid;
+}
+
+/* Waits for the state of a thread (0: any) and for its memory to be gone. */
+static bool without_memory(pid_t pid, pid_t tid, char state)
+{
+    char path[64], line[1024], now;
+    unsigned long size;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", pid, tid);
+    for (int i = 0; i < 5000; i++) {
+        FILE *f = fopen(path, "r");
+        if (!f)
+            return false;
+        const char *after = fgets(line, sizeof line, f) ? strrchr(line, ')') : NULL;
+        fclose(f);
+        if (after &&
+            sscanf(after + 1,
+                   " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                   "%*s %lu",
+                   &now, &size) == 2 &&
+            size == 0 && (!state || now == state))
+            return true;
+        usleep(1000);
+    }
+    return false;
 }
 
 static void test_child(void)
@@ -88,6 +116,122 @@ static void test_first_thread_gone(void)
     ok(strstr(line, ") Z ") && process_started(pid), "a process without its first thread lives");
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
+}
+
+static void *hand_on(void *unused)
+{
+    pthread_t next;
+    pthread_detach(pthread_self());
+    while (pthread_create(&next, NULL, hand_on, unused))
+        usleep(100);
+    return NULL;
+}
+
+/* The first thread is gone, and of the others each starts the next and ends. */
+static void test_relay(void)
+{
+    pid_t pid = fork();
+    if (!pid) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        hand_on(NULL);
+        pthread_exit(NULL);
+    }
+    if (!without_memory(pid, pid, 'Z'))
+        abort();
+    int dead = 0;
+    for (int i = 0; i < 3000; i++)
+        dead += !process_started(pid);
+    ok(dead == 0, "a process that lives on in ever new threads is never dead (%d)", dead);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static void *tell_and_stay(void *pipe_end)
+{
+    pid_t tid = (pid_t)syscall(SYS_gettid);
+    if (write(*(int *)pipe_end, &tid, sizeof tid) == (ssize_t)sizeof tid)
+        for (;;)
+            pause();
+    return NULL;
+}
+
+/* Killed, and one of its threads is held on its way out: by a tracer here, as a rule by the memory
+ * that the last one gives back. The first thread is a zombie with others beside it. */
+static void test_threads_dying(void)
+{
+    int out[2];
+    pid_t tid = 0;
+    if (pipe(out))
+        abort();
+    pid_t pid = fork();
+    if (!pid) {
+        pthread_t thread;
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pthread_create(&thread, NULL, tell_and_stay, &out[1]);
+        for (;;)
+            pause();
+    }
+    if (read(out[0], &tid, sizeof tid) != (ssize_t)sizeof tid)
+        abort();
+    uint64_t started = process_started(pid);
+    if (ptrace(PTRACE_SEIZE, tid, NULL, NULL)) {
+        ok(1, "a thread held on its way out # SKIP not allowed to trace");
+        kill(pid, SIGKILL);
+    } else {
+        ok(process_life(pid, started, 0) == PROCESS_ALIVE, "a process of two threads lives");
+        kill(pid, SIGKILL);
+        ok(without_memory(pid, tid, 'Z') && without_memory(pid, pid, 'Z'), "both threads end");
+        ok(process_life(pid, started, 0) == PROCESS_DEAD, "no thread will run again: dead");
+        waitpid(tid, NULL, __WALL);
+    }
+    waitpid(pid, NULL, 0);
+    close(out[0]);
+    close(out[1]);
+}
+
+/* PID 1 of a namespace, and another process in it, both children of one that does not wait. */
+static void keep_two(int out)
+{
+    pid_t pids[2];
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (unshare(CLONE_NEWPID) && unshare(CLONE_NEWUSER | CLONE_NEWPID))
+        _exit(1);
+    for (int i = 0; i < 2; i++)
+        if (!(pids[i] = fork()))
+            for (;;)
+                pause();
+    if (pids[0] < 0 || pids[1] < 0 || write(out, pids, sizeof pids) < 0)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+/* A process that is ending and not yet a zombie: its memory is gone, and with PID 1 of a namespace
+ * it stays so until the last process there is reaped. */
+static void test_dying(void)
+{
+    int out[2];
+    pid_t pids[2];
+    if (pipe(out))
+        abort();
+    pid_t parent = fork();
+    if (!parent)
+        keep_two(out[1]);
+    close(out[1]);
+    if (read(out[0], pids, sizeof pids) != (ssize_t)sizeof pids) {
+        ok(1, "a process on its way out # SKIP not allowed to make a namespace");
+    } else {
+        uint64_t started = process_started(pids[0]);
+        ok(process_life(pids[0], started, 0) == PROCESS_ALIVE, "PID 1 of a namespace lives");
+        kill(pids[1], SIGKILL);
+        ok(without_memory(pids[1], pids[1], 'Z'), "another one there is a zombie");
+        kill(pids[0], SIGKILL);
+        ok(without_memory(pids[0], pids[0], 'S'), "PID 1 waits for that on its way out");
+        ok(process_life(pids[0], started, 0) == PROCESS_DEAD, "it will not run again: dead");
+    }
+    kill(parent, SIGKILL);
+    waitpid(parent, NULL, 0);
+    close(out[0]);
 }
 
 /* A child that is PID 1 of its own namespace, as in a container. */
@@ -155,6 +299,9 @@ int main(void)
     ok(process_namespace() != 0, "and know where");
     test_child();
     test_first_thread_gone();
+    test_relay();
+    test_threads_dying();
+    test_dying();
     test_namespace();
     return tap_done();
 }

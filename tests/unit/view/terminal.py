@@ -16,6 +16,7 @@ import time
 LIVE = os.path.abspath(sys.argv[1])
 PATIENCE = 30  # seconds; only a failing test waits that long
 count = failed = 0
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, and the view leaves it so
 
 
 def ok(condition, what):
