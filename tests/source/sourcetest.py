@@ -11,10 +11,10 @@ lt.SOURCES = PROGRAMS  # where markers are looked up
 
 def build(name, compiler, *flags, options=(), plain=False):
     """Builds programs/NAME with `loupe cc COMPILER`; the path of the program."""
-    source = os.path.join(PROGRAMS, name)
     out = lt.scratch(f"{name}-{os.path.basename(compiler)}" + ("-plain" if plain else ""))
     front = [] if plain else [lt.LOUPE, "cc", *options]
-    done = lt.execute([*front, compiler, "-O2", "-g", *flags, "-o", out, source, "-lm"])
+    done = lt.execute([*front, compiler, "-O2", "-g", *flags, "-o", out, name, "-lm"],
+                      cwd=PROGRAMS)
     lt.ok(done.code == 0, f"{name} builds with {compiler}" + (", plain" if plain else ""), done)
     lt.equal(done.err, "", f"{name}: {compiler} says nothing")
     return out
