@@ -11,7 +11,7 @@
 static struct unit sample(void)
 {
     struct unit u = {.id = 0x1234abcd, .sites = 4};
-    u.directory = strdup("/home/user/solver");
+    u.directory = strdup("/solver");
     u.source = strdup("a\tb\\n.c");
     uint32_t file = unit_file(&u, "a\tb\\n.c");
     uint32_t header = unit_file(&u, "include/odd\nname.h");
