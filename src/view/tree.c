@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "view/format.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,14 +205,11 @@ void tree_below(struct tree *tree, uint32_t node, int depth, int levels)
             kept[rows++] = below[i];
     for (size_t i = 0; i < rows; i++) {
         const struct query_item *item = &tree->o->items[kept[i]];
-        bool leaf = small(tree, kept[i]);
-        /* a line of its own takes no more room than "and 1 more" */
-        bool alone = i + 1 == rows && !folded;
-        if ((leaf && !alone) || i >= (size_t)tree->p->top) {
+        if (small(tree, kept[i]) || i >= (size_t)tree->p->top) {
             folded++;
             time += isnan(item->share) ? 0 : item->total.time;
         } else {
-            tree_node(tree, kept[i], depth, leaf ? 1 : levels);
+            tree_node(tree, kept[i], depth, levels);
         }
     }
     if (folded && (time >= tree->least || rows > (size_t)tree->p->top))
@@ -265,7 +261,7 @@ static void left_over(struct tree *tree)
         bool member = group && group != node;
         if (!member && !tree->shown[node] && items[i].total.time >= tree->least &&
             outline_executed(o, node))
-            procedure(tree, node, 1, INT_MAX);
+            procedure(tree, node, 1, TREE_LEVELS);
     }
     free(items);
 }
@@ -276,7 +272,7 @@ void part_tree(const struct part *p)
     struct tree tree;
     tree_begin(&tree, p, o, 0);
     tree_row(&tree, 0, 0, NULL);
-    tree_below(&tree, 0, 1, INT_MAX);
+    tree_below(&tree, 0, 1, TREE_LEVELS);
     if (!p->limited)
         left_over(&tree);
     tree_end(&tree);
@@ -288,6 +284,7 @@ void part_tree(const struct part *p)
     if (regions)
         part_note(p, "A region contains what runs inside it, also of the procedures.");
     if (outside)
-        part_note(p, "Initialising and finalising MPI is outside the ranks' time.");
+        part_note(p, "Initialising and finalising MPI is outside the ranks' time, yet part of the "
+                     "procedures that do it.");
     outline_free(o);
 }

@@ -5,6 +5,9 @@
 
 #include "view/parts.h"
 
+/* A graph from a file may be of any depth, the stack is not. What lies deeper stands at the top. */
+enum { TREE_LEVELS = 400 };
+
 struct tree {
     const struct part *p;
     const struct outline *o;
