@@ -179,6 +179,7 @@ static void fold_row(struct tree *tree, size_t folded, double time, int depth)
         table_cell(tree->t, "%s", "");
     table_cell(tree->t, "%sand %zu more, %s", indent, folded, format_time(text, time));
     table_style(tree->t, TABLE_FAINT);
+    tree->folded = true;
     free(indent);
 }
 
@@ -240,10 +241,12 @@ void tree_end(struct tree *tree)
     if (tree->unknown)
         part_note(p, "An unknown caller is code without probes, such as a library that calls back; "
                      "the call into that code has the time too.");
-    if (tree->left_out) {
+    if (tree->left_out || (tree->folded && !p->limited)) {
         struct strbuf text = {0};
-        strbuf_printf(&text, "Left out: %zu below 0.5%% of the run; --full shows them.",
-                      tree->left_out);
+        strbuf_puts(&text, "What takes less than 0.5% of the run is put together");
+        if (tree->left_out)
+            strbuf_printf(&text, " or left out (%zu)", tree->left_out);
+        strbuf_puts(&text, "; --full shows it.");
         part_note(p, text.text);
         strbuf_free(&text);
     }

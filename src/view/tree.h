@@ -17,7 +17,8 @@ struct tree {
     bool *shown;      /* procedures that are written out already */
     uint32_t subject; /* what was asked for: marked in place of the hot path; 0: the hot path */
     double least;     /* seconds below which lines are put together */
-    size_t left_out;  /* what was too small, together with its neighbours, for a line */
+    bool folded;      /* there are lines that stand for several */
+    size_t left_out;  /* what was too small, together with its neighbours, even for such a line */
     bool unknown;     /* there are callers without probes */
     bool totals;      /* a procedure shows what all its callers cost */
 };
