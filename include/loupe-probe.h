@@ -12,7 +12,9 @@
  * The slow paths keep all registers, flags excepted: to the compiler a probe is a test, a
  * decrement and a branch that it need not save anything for. That takes a stack without a red
  * zone: units are compiled with -mno-red-zone. Behind each call to a slow path stands a `nopl`
- * whose displacement is four times the site's number: that is how the slow path knows the site.
+ * whose displacement is four times the site's number: that is how the slow path knows the site. The
+ * call itself names the unit: it goes through a pointer in it, relative to the call. What else a
+ * slow path wants to know is in rdi: the frame that is left, or where the procedure returns to.
  *
  * A unit names itself before including this:
  *     LOUPE_UNIT_ID       64 bits, different for every unit of a program
@@ -54,7 +56,7 @@ struct loupe_unit {
     void *(*where)(void);
     unsigned long index; /* set by the runtime */
     unsigned flags;
-    unsigned spare;
+    unsigned number; /* the runtime's name for it; set by the runtime */
 };
 
 #ifdef LOUPE_UNIT_ID
@@ -116,12 +118,15 @@ static __attribute__((constructor(101), used, no_instrument_function)) void loup
         attach(&loupe_unit_);
 }
 
+/* Looked up anew by each probe: a slow path may have changed it, in a forked child it is another.
+ */
 LOUPE_INLINE char *loupe_here_(void)
 {
 #if defined(__PIC__) && !defined(__PIE__)
-    return loupe_module_cells_ ? loupe_module_cells_[loupe_unit_.index] : (char *)0;
+    char *volatile *cells = *(char *volatile *volatile *)&loupe_module_cells_;
+    return cells ? cells[loupe_unit_.index] : (char *)0;
 #else
-    return loupe_cells_;
+    return *(char *volatile *)&loupe_cells_;
 #endif
 }
 
@@ -162,8 +167,21 @@ LOUPE_INLINE void *loupe_enter_(int site)
 out:
     return frame;
 }
+
+LOUPE_INLINE void *loupe_begin_(int site)
+{
+    void *frame = 0;
+    LOUPE_COUNT_DOWN_(site);
+    __asm__ volatile("call *%c1(%%rip)\n\tnopl %c2(%%rax)"
+                     : "=a"(frame)
+                     : "i"(&loupe_unit_.enter), "i"(4 * site), "D"(__builtin_return_address(0))
+                     : "cc");
+out:
+    return frame;
+}
 #define LOUPE_VISIT_(site) loupe_visit_(site)
 #define LOUPE_ENTER_(site) loupe_enter_(site)
+#define LOUPE_BEGIN_(site) loupe_begin_(site)
 
 #else
 /* Without optimisation the arguments of a function are no constants to the assembler. */
@@ -185,27 +203,31 @@ LOUPE_INLINE int loupe_down_(char *cells, int site)
         if (loupe_down_(loupe_here_(), site))                                                      \
             __asm__ volatile("call *%c1(%%rip)\n\tnopl %c2(%%rax)"                                 \
                              : "=a"(loupe_entered_)                                                \
-                             : "i"(&loupe_unit_.enter), "i"(4 * (site))                            \
+                             : "i"(&loupe_unit_.enter), "i"(4 * (site)),                           \
+                               "D"(__builtin_return_address(0))                                    \
                              : "cc");                                                              \
         loupe_entered_;                                                                            \
     })
+#define LOUPE_BEGIN_(site) LOUPE_ENTER_(site)
 #endif
 
 LOUPE_INLINE void loupe_leave_(void **frame)
 {
     if (__builtin_expect(*frame != 0, 0))
-        __asm__ volatile("call *%c1(%%rip)" : : "a"(*frame), "i"(&loupe_unit_.leave) : "cc");
+        __asm__ volatile("call *%c1(%%rip)" : : "D"(*frame), "i"(&loupe_unit_.leave) : "cc");
 }
 
 /* What `loupe cc` writes. The three that end in a declaration close on every way out of the block
  * they stand in. */
-#define LOUPE_TIMED_(site)                                                                         \
-    __attribute__((cleanup(loupe_leave_), unused)) void *loupe_frame_##site##_ = LOUPE_ENTER_(site);
-#define LOUPE_PROCEDURE(site) LOUPE_TIMED_(site)  /* { LOUPE_PROCEDURE(7) ... } */
-#define LOUPE_LOOP(site)      LOUPE_TIMED_(site)  /* { LOUPE_LOOP(8) for (...) ... } */
-#define LOUPE_STATEMENT(site) LOUPE_TIMED_(site)  /* { LOUPE_STATEMENT(9) f(x); } */
+#define LOUPE_TIMED_(site, entered)                                                                \
+    __attribute__((cleanup(loupe_leave_), unused)) void *loupe_frame_##site##_ = entered;
+#define LOUPE_PROCEDURE(site)                                                                      \
+    LOUPE_TIMED_(site, LOUPE_BEGIN_(site))                      /* { LOUPE_PROCEDURE(7) ... } */
+#define LOUPE_LOOP(site) LOUPE_TIMED_(site, LOUPE_ENTER_(site)) /* { LOUPE_LOOP(8) for ... } */
+#define LOUPE_STATEMENT(site)                                                                      \
+    LOUPE_TIMED_(site, LOUPE_ENTER_(site))        /* { LOUPE_STATEMENT(9) f(x); } */
 #define LOUPE_CALL(site)      LOUPE_VISIT_(site)  /* (LOUPE_CALL(10), f(x)) */
-#define LOUPE_ITERATION(site) LOUPE_VISIT_(site); /* for (...) { LOUPE_ITERATION(11) ... } */
+#define LOUPE_ITERATION(site) LOUPE_VISIT_(site); /* { LOUPE_ITERATION(11) ... } */
 
 #endif
 #endif

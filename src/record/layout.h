@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define RECORD_MAGIC   0x010045505554f4cull /* rare enough to refuse foreign files by */
-#define RECORD_VERSION 1
+#define RECORD_VERSION 2
 
 enum {
     RECORD_CHUNK = 4096,
@@ -36,6 +36,10 @@ enum {
     RECORD_BYTES_MAX = 64 * 1024 * 1024, /* default cap on all extents of a process */
     RECORD_PEERS_MAX = 64,               /* default peers per statement and thread */
     RECORD_STATEMENTS_MAX = 65536,       /* statements per thread block; the rest is folded */
+    RECORD_PROBE_FRAMES = 248,           /* timed visits that are open at once, as readers see it */
+    RECORD_PROBES_MAX = 1 << 18,         /* probe records per thread block */
+    RECORD_UNITS_MAX = 1 << 14,          /* units of a process */
+    RECORD_SITES_MAX = 1 << 20,          /* sites of a unit */
 };
 
 enum record_state {
@@ -74,14 +78,20 @@ enum record_trouble {
     RECORD_TROUBLE_UNKNOWN_MPI = 1 << 5, /* neither MPI whose ABI we know: not monitored */
     RECORD_TROUBLE_REGIONS = 1 << 6,     /* region ends without a begin, or too deeply nested */
     RECORD_TROUBLE_COMMS = 1 << 7,       /* communicator table full: peers as "others" */
+    RECORD_TROUBLE_CELLS = 1 << 8,       /* no cells for some thread and unit: not counted there */
+    RECORD_TROUBLE_PROBES = 1 << 9,      /* no record for some site: not counted there */
+    RECORD_TROUBLE_UNITS = 1 << 10,      /* too many units, or too large: not monitored */
 };
 
 /* Written by `loupe ctl` and MPI_Pcontrol, read by every event: one word, compared with the copy
  * that a thread has seen. Bits 0: measurement off; 8 to 31: the number of resets asked for. */
 struct record_control {
     uint32_t word;
-    uint32_t spare[15];
+    uint32_t budget; /* of the probes, in 1/100 %; RECORD_BUDGET_OFF: everything is timed */
+    uint32_t spare[14];
 };
+#define RECORD_BUDGET_DEFAULT      500u
+#define RECORD_BUDGET_OFF          0xffffffffu
 #define RECORD_CONTROL_OFF         1u
 #define RECORD_CONTROL_RESET_SHIFT 8
 
@@ -157,16 +167,23 @@ enum record_kind {
     RECORD_KIND_NAMES,      /* struct record_name, of the process */
     RECORD_KIND_STATEMENTS, /* struct record_statement, of one block */
     RECORD_KIND_PEERS,      /* struct record_peer, of one block */
+    RECORD_KIND_SPARE,      /* nothing: what was left of an extent where a run did not fit */
+    RECORD_KIND_UNITS,      /* struct record_unit, of the process */
+    RECORD_KIND_CELLS,      /* struct record_cells, of one block */
+    RECORD_KIND_PROBES,     /* struct record_probe, of one block */
+    RECORD_KIND_FRAMES,     /* one struct record_probe_frames, of one block */
     RECORD_KINDS
 };
 
-/* First 64 bytes of every chunk. */
+/* First 64 bytes of every chunk. Cells of a unit with many sites need more room than one: they have
+ * a run of chunks, one behind the other in one extent, of which only the first has a head. */
 struct record_chunk {
     uint64_t nonce; /* that of the header */
     uint32_t kind;  /* enum record_kind; written last when a chunk is taken */
     uint32_t used;  /* records in use, only grows; written after the record is ready */
     uint32_t block; /* owner: index of a thread block */
-    uint32_t spare[11];
+    uint32_t more;  /* chunks of the run behind this one; cells only */
+    uint32_t spare[10];
 };
 
 /* A loaded object that contains statements: enough to resolve addresses outside, later. */
@@ -200,10 +217,12 @@ struct record_thread {
     uint32_t held;   /* 1 while a thread holds the block */
     uint32_t resets; /* resets this block has done; fewer than asked for: its records are void */
     int32_t tid;
-    uint32_t depth;   /* frames in use */
-    uint64_t threads; /* threads that have held the block */
-    uint64_t last;    /* when its last event ended: a killed process has no better end */
-    uint64_t spare[4];
+    uint32_t depth;        /* frames in use */
+    uint64_t threads;      /* threads that have held the block */
+    uint64_t last;         /* when its last event ended: a killed process has no better end */
+    uint64_t delay;        /* what the probes have cost its threads, in ticks; never falls */
+    uint64_t delay_before; /* the same at the last reset */
+    uint64_t spare[2];
     struct record_frame frames[RECORD_FRAMES];
 };
 
@@ -244,6 +263,83 @@ struct record_peer {
     uint64_t spare[3];
 };
 
+/* What one compilation made: the sites of a unit. */
+struct record_unit {
+    uint64_t id;
+    uint32_t module; /* index among the modules, RECORD_NO_MODULE: none known */
+    uint32_t sites;
+};
+
+/*
+ * The countdowns of one thread block for one unit, one for each site. The program counts them down
+ * itself; site k of the unit was executed record.armed - cells[k] times. `used` of such a chunk
+ * counts bytes: entries stand one behind the other, each aligned to 8.
+ */
+struct record_cells {
+    uint32_t unit; /* index among the units */
+    uint32_t sites;
+    int32_t cells[];
+};
+
+/* A timed visit that goes on. `begin` is in virtual time: ticks less the thread's delay. */
+struct record_probe_frame {
+    uint64_t begin;
+    uint32_t probe;  /* index among its block's probe records */
+    uint32_t weight; /* visits that it stands for */
+};
+
+struct record_probe_frames {
+    uint32_t depth; /* frames in use; deeper ones than there is room for are not here */
+    uint32_t spare[15];
+    struct record_probe_frame frames[RECORD_PROBE_FRAMES];
+};
+
+enum record_probe_state {
+    RECORD_PROBE_TIMED = 1 << 0,   /* its visits are timed, all or some */
+    RECORD_PROBE_SAMPLED = 1 << 1, /* not all have been: the time is an estimate */
+    RECORD_PROBE_CALLER = 1 << 2,  /* of a procedure, as called from one return address */
+    RECORD_PROBE_HELD = 1 << 3,    /* measurement is off: `held` is what counts */
+};
+
+/*
+ * What is known of a site, or of the calls of a procedure from one return address that is no call
+ * statement with a probe. Visits are divided into blocks of RECORD_BLOCK; a stratum is `size` of
+ * them, of which `share` are timed, chosen before it begins. Times are signed and in 1/256 ticks.
+ */
+enum { RECORD_BLOCK = 64, RECORD_TIME_SHIFT = 8 };
+
+struct record_probe {
+    uint32_t version; /* odd while it changes */
+    uint32_t unit;    /* index among the units */
+    uint32_t site;
+    uint32_t kind;          /* enum loupe_site_kind */
+    uint32_t state;         /* bits of enum record_probe_state */
+    uint32_t caller_module; /* RECORD_NO_MODULE; else with RECORD_PROBE_CALLER */
+    uint64_t caller_offset;
+    uint64_t armed;         /* all that was ever added to the cell */
+    uint64_t before;        /* executions up to the last reset, or while measurement was off */
+    uint64_t held;          /* executions when measurement was switched off */
+    uint64_t count;         /* executions, of those without a cell (RECORD_PROBE_CALLER) */
+    uint64_t timed;         /* of strata that are complete, and of this one */
+    int64_t time;           /* of strata that are complete, each weighted */
+    uint64_t min, max;      /* ticks, of timed visits */
+    uint64_t stratum_begin; /* executions when the stratum in progress began */
+    int64_t stratum_time;   /* in it: of timed visits that have ended */
+    uint32_t stratum_timed; /* their number */
+    uint32_t stratum_size;  /* in blocks; 1: all are timed */
+    int64_t mean;           /* of a visit in the last stratum */
+    uint64_t squares[2];    /* variance of `time`, low and high word, in 1/256 ticks squared */
+    uint32_t strata;        /* complete ones that add to it */
+    uint32_t cost_spread;   /* of what a timed visit costs, in 1/256 ticks: median of deviations, */
+    uint32_t pairs;         /* over so many measurements in place */
+    uint32_t spare0;
+    uint64_t cost;          /* what a timed visit costs, in 1/256 ticks */
+    uint64_t spare[3];
+};
+
+/* `caller_module` of calls whose return address is not kept: there are too many of them. */
+#define RECORD_CALLER_UNKNOWN 0xfffffffeu
+
 #define RECORD_CHUNK_ROOM      (RECORD_CHUNK - (int)sizeof(struct record_chunk))
 #define RECORD_PER_CHUNK(type) (RECORD_CHUNK_ROOM / (int)sizeof(type))
 
@@ -252,6 +348,9 @@ _Static_assert(sizeof(struct record_statement) == 448, "nine statements to a chu
 _Static_assert(sizeof(struct record_peer) == 64, "63 peers to a chunk");
 _Static_assert(sizeof(struct record_module) == 512, "seven modules to a chunk");
 _Static_assert(sizeof(struct record_name) == 128, "31 names to a chunk");
+_Static_assert(sizeof(struct record_probe) == 192, "21 probes to a chunk");
+_Static_assert(sizeof(struct record_unit) == 16, "252 units to a chunk");
+_Static_assert(sizeof(struct record_probe_frames) <= RECORD_CHUNK_ROOM, "one to a chunk");
 _Static_assert(sizeof(struct record_header) <= RECORD_CHUNK, "one page before MPI_Init");
 
 #endif

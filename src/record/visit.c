@@ -8,6 +8,7 @@
  * would be safe from files that are cut, but take longer than such a statement ever stands still;
  * hence the mapping and the guard around it.)
  */
+#include "record/visit.h"
 #include "base/alloc.h"
 #include "record/segment.h"
 
@@ -29,73 +30,27 @@ enum {
     TRIES_PER_NAP = 256
 };
 
-/* A chunk that was found in the first look at all heads. */
-struct chunk_ref {
-    const struct record_chunk *chunk;
-    uint32_t index, block, used;
-};
-
-struct chunk_list {
-    struct chunk_ref *refs;
-    size_t count, room;
-};
-
-struct peer_ref {
-    const struct record_peer *live;
-    uint32_t next; /* of the same statement; NO_PEER: none */
-};
-#define NO_PEER UINT32_MAX
-
-struct visit {
-    struct record_reader *reader;
-    const struct record_visitor *to;
-    uint64_t now, margin;
-    struct chunk_list lists[RECORD_KINDS];
-    const struct record_chunk *next_free; /* when chunks with peers were first looked for */
-    size_t modules, names, threads;
-    int torn;
-    long tries_left;
-    int naps;
-};
-
-/* The block that is being read. */
-struct block {
-    uint32_t index;
-    const struct record_thread *thread;
-    struct chunk_list statements;
-    uint32_t statement_count;
-    struct chunk_list peers;              /* of this block, in order */
-    const struct record_chunk *next_free; /* when they were listed; NULL: none */
-    uint32_t *first_peer;                 /* by statement */
-    struct peer_ref *refs;
-    size_t ref_count, ref_room;
-    struct record_peer *copies; /* of the statements read so far */
-    size_t copy_count, copy_room;
-};
-
-static const uint32_t per_chunk[RECORD_KINDS] = {
+const uint32_t visit_per_chunk[RECORD_KINDS] = {
     [RECORD_KIND_THREADS] = RECORD_PER_CHUNK(struct record_thread),
     [RECORD_KIND_MODULES] = RECORD_PER_CHUNK(struct record_module),
     [RECORD_KIND_NAMES] = RECORD_PER_CHUNK(struct record_name),
     [RECORD_KIND_STATEMENTS] = RECORD_PER_CHUNK(struct record_statement),
     [RECORD_KIND_PEERS] = RECORD_PER_CHUNK(struct record_peer),
+    [RECORD_KIND_UNITS] = RECORD_PER_CHUNK(struct record_unit),
+    [RECORD_KIND_CELLS] = 0, /* bytes; see probes.c */
+    [RECORD_KIND_PROBES] = RECORD_PER_CHUNK(struct record_probe),
+    [RECORD_KIND_FRAMES] = 1,
 };
 
-static const void *record_in(const struct record_chunk *chunk, size_t size, uint32_t slot)
-{
-    return (const char *)(chunk + 1) + slot * size;
-}
-
 static void add_chunk(struct visit *v, uint32_t kind, const struct record_chunk *chunk,
-                      uint32_t index)
+                      uint32_t index, uint32_t more)
 {
     struct chunk_ref ref = {chunk, index, segment_load32(&chunk->block),
-                            segment_load32(&chunk->used)};
-    if (segment_load64(&chunk->nonce) != v->reader->header.nonce) {
-        v->reader->damaged = true;
-        return;
-    }
-    if (ref.used > per_chunk[kind]) { /* the place counts for later indexes, its records do not */
+                            segment_load32(&chunk->used), more};
+    uint32_t limit = visit_per_chunk[kind];
+    if (kind == RECORD_KIND_CELLS)
+        limit = (1 + more) * RECORD_CHUNK - (uint32_t)sizeof *chunk;
+    if (ref.used > limit) { /* the place counts for later indexes, its records do not */
         v->reader->damaged = true;
         ref.used = 0;
     }
@@ -103,27 +58,63 @@ static void add_chunk(struct visit *v, uint32_t kind, const struct record_chunk 
     *VEC_PUSH(list->refs, list->count, list->room) = ref;
 }
 
-/* Looks at all chunks and lists those of the wanted kinds; `block` is UINT32_MAX for any. Returns
- * the first free one, which will be taken next; NULL: none. */
-static const struct record_chunk *scan(struct visit *v, unsigned kinds, uint32_t block)
+/* Looks at one extent; false: what stands there is no chunk. */
+static bool scan_extent(struct visit *v, const struct segment_map *map, unsigned kinds,
+                        uint32_t block, uint32_t *index, const struct record_chunk **next_free)
 {
-    uint32_t index = 0;
-    const struct record_chunk *next_free = NULL;
-    for (int e = 0; e < RECORD_EXTENTS; e++) {
-        const struct segment_map *map = &v->reader->extents[e];
-        for (size_t at = 0; map->start && at < map->bytes; at += RECORD_CHUNK, index++) {
-            const struct record_chunk *chunk = (const void *)(map->start + at);
-            uint32_t kind = segment_load32(&chunk->kind);
-            if (kind >= RECORD_KINDS)
-                v->reader->damaged = true;
-            else if (kind == RECORD_KIND_FREE)
-                next_free = next_free ? next_free : chunk;
-            else if ((kinds >> kind & 1) &&
-                     (block == UINT32_MAX || segment_load32(&chunk->block) == block))
-                add_chunk(v, kind, chunk, index);
+    bool whole = true;
+    size_t step;
+    for (size_t at = 0; map->start && at < map->bytes; at += step, *index += step / RECORD_CHUNK) {
+        const struct record_chunk *chunk = (const void *)(map->start + at);
+        uint32_t kind = segment_load32(&chunk->kind), more = 0;
+        step = RECORD_CHUNK;
+        if (kind == RECORD_KIND_FREE) {
+            *next_free = *next_free ? *next_free : chunk;
+            continue;
         }
+        if (kind >= RECORD_KINDS || segment_load64(&chunk->nonce) != v->reader->header.nonce) {
+            whole = false;
+            continue;
+        }
+        if (kind == RECORD_KIND_CELLS)
+            more = segment_load32(&chunk->more);
+        if (more >= (map->bytes - at) / RECORD_CHUNK) {
+            whole = false;
+            more = 0;
+        }
+        step += (size_t)more * RECORD_CHUNK;
+        if ((kinds >> kind & 1) && (block == UINT32_MAX || segment_load32(&chunk->block) == block))
+            add_chunk(v, kind, chunk, *index, more);
     }
-    return next_free;
+    return whole;
+}
+
+/*
+ * Looks at all chunks and lists those of the wanted kinds; `block` is UINT32_MAX for any. Returns
+ * the first free one, which will be taken next; NULL: none. Between the look at a free chunk and
+ * the next one both may be taken for a run, of which only the first has a head: then again.
+ */
+const struct record_chunk *visit_scan(struct visit *v, unsigned kinds, uint32_t block)
+{
+    enum { SCANS = 16 };
+    size_t before[RECORD_KINDS];
+    for (int i = 0; i < RECORD_KINDS; i++)
+        before[i] = v->lists[i].count;
+    for (int tries = 1;; tries++) {
+        uint32_t index = 0;
+        const struct record_chunk *next_free = NULL;
+        bool whole = true;
+        for (int e = 0; e < RECORD_EXTENTS; e++)
+            whole &= scan_extent(v, &v->reader->extents[e], kinds, block, &index, &next_free);
+        if (whole)
+            return next_free;
+        if (tries == SCANS || !next_free || segment_load32(&next_free->kind) == RECORD_KIND_FREE) {
+            v->reader->damaged = true;
+            return next_free;
+        }
+        for (int i = 0; i < RECORD_KINDS; i++)
+            v->lists[i].count = before[i];
+    }
 }
 
 static int compare_refs(const void *pa, const void *pb)
@@ -144,9 +135,11 @@ static void sort_by_block(struct chunk_list *list)
 }
 
 /* Number of records up to the last one in use, gaps included. */
-static size_t records_in(const struct chunk_list *list, int kind)
+size_t visit_records(const struct chunk_list *list, int kind)
 {
-    return list->count ? (list->count - 1) * per_chunk[kind] + list->refs[list->count - 1].used : 0;
+    return list->count
+               ? (list->count - 1) * visit_per_chunk[kind] + list->refs[list->count - 1].used
+               : 0;
 }
 
 static void give_modules(struct visit *v)
@@ -155,13 +148,14 @@ static void give_modules(struct visit *v)
     for (size_t c = 0; c < list->count; c++)
         for (uint32_t i = 0; i < list->refs[c].used; i++) {
             struct record_module copy;
-            segment_copy(&copy, record_in(list->refs[c].chunk, sizeof copy, i), sizeof copy);
+            segment_copy(&copy, visit_record(list->refs[c].chunk, sizeof copy, i), sizeof copy);
             if (copy.build_id_len > sizeof copy.build_id || copy.path_len > sizeof copy.path) {
                 v->reader->damaged = true;
                 copy.build_id_len = copy.path_len = 0;
             }
             if (v->to->module)
-                v->to->module(v->to->data, (uint32_t)c * per_chunk[RECORD_KIND_MODULES] + i, &copy);
+                v->to->module(v->to->data, (uint32_t)c * visit_per_chunk[RECORD_KIND_MODULES] + i,
+                              &copy);
         }
 }
 
@@ -171,20 +165,21 @@ static void give_names(struct visit *v)
     for (size_t c = 0; c < list->count; c++)
         for (uint32_t i = 0; i < list->refs[c].used; i++) {
             _Alignas(8) struct record_name copy;
-            segment_copy(&copy, record_in(list->refs[c].chunk, sizeof copy, i), sizeof copy);
+            segment_copy(&copy, visit_record(list->refs[c].chunk, sizeof copy, i), sizeof copy);
             if (copy.len > sizeof copy.text) {
                 v->reader->damaged = true;
                 copy.len = 0;
             }
             if (v->to->name)
-                v->to->name(v->to->data, (uint32_t)c * per_chunk[RECORD_KIND_NAMES] + i, &copy);
+                v->to->name(v->to->data, (uint32_t)c * visit_per_chunk[RECORD_KIND_NAMES] + i,
+                            &copy);
         }
 }
 
 static void index_peers(struct block *b, struct chunk_ref *ref, uint32_t from)
 {
     for (uint32_t i = from; i < ref->used; i++) {
-        const struct record_peer *live = record_in(ref->chunk, sizeof *live, i);
+        const struct record_peer *live = visit_record(ref->chunk, sizeof *live, i);
         uint32_t statement = segment_load32(&live->statement);
         if (statement >= b->statement_count) {
             /* One that is younger than this pass, or nonsense: neither is looked up. */
@@ -203,9 +198,9 @@ static bool peers_complete(const struct visit *v, const struct block *b)
     if (b->peers.count) {
         const struct chunk_ref *last = &b->peers.refs[b->peers.count - 1];
         uint32_t used = segment_load32(&last->chunk->used);
-        if (used != last->used && used <= per_chunk[RECORD_KIND_PEERS])
+        if (used != last->used && used <= visit_per_chunk[RECORD_KIND_PEERS])
             return false;
-        if (used < per_chunk[RECORD_KIND_PEERS])
+        if (used < visit_per_chunk[RECORD_KIND_PEERS])
             return true;
     }
     if (!b->next_free)
@@ -220,14 +215,14 @@ static void more_peers(struct visit *v, struct block *b)
         struct chunk_ref *last = &b->peers.refs[b->peers.count - 1];
         uint32_t from = last->used, used = segment_load32(&last->chunk->used);
         known = last->index + 1;
-        if (used > from && used <= per_chunk[RECORD_KIND_PEERS]) {
+        if (used > from && used <= visit_per_chunk[RECORD_KIND_PEERS]) {
             last->used = used;
             index_peers(b, last, from);
         }
     }
     v->lists[RECORD_KIND_PEERS].count = 0; /* every block has its own list by now */
     segment_grow(v->reader);
-    b->next_free = scan(v, 1u << RECORD_KIND_PEERS, b->index);
+    b->next_free = visit_scan(v, 1u << RECORD_KIND_PEERS, b->index);
     for (size_t i = 0; i < v->lists[RECORD_KIND_PEERS].count; i++) {
         struct chunk_ref ref = v->lists[RECORD_KIND_PEERS].refs[i];
         if (ref.index < known)
@@ -261,7 +256,7 @@ static void add_open_frames(const struct visit *v, const struct block *b, uint32
         copy->self = copy->time; /* nothing else is timed inside; the writer leaves it to us */
 }
 
-static bool is_void(const struct visit *v, const struct block *b)
+bool visit_void(const struct visit *v, const struct block *b)
 {
     const struct record_header *live = (const void *)v->reader->live.start;
     uint32_t asked = segment_load32(&live->control.word) >> RECORD_CONTROL_RESET_SHIFT;
@@ -296,7 +291,7 @@ static bool try_statement(struct visit *v, struct block *b, uint32_t statement,
     return false;
 }
 
-static bool patience(struct visit *v, int tries)
+bool visit_patience(struct visit *v, int tries)
 {
     if (tries < TRIES_SPIN) {
         __builtin_ia32_pause();
@@ -319,7 +314,7 @@ static void read_statement(struct visit *v, struct block *b, uint32_t statement,
                            const struct record_statement *live, struct record_statement *copy)
 {
     for (int tries = 0; !try_statement(v, b, statement, live, copy); tries++)
-        if (!patience(v, tries)) {
+        if (!visit_patience(v, tries)) {
             segment_copy(copy, live, sizeof *copy);
             copy_peers(b, statement);
             add_open_frames(v, b, statement, copy);
@@ -355,9 +350,9 @@ static void give_statements(struct visit *v, struct block *b)
         for (uint32_t i = 0; i < ref->used; i++) {
             struct record_statement copy;
             size_t copies = b->copy_count;
-            read_statement(v, b, first + i, record_in(ref->chunk, sizeof copy, i), &copy);
+            read_statement(v, b, first + i, visit_record(ref->chunk, sizeof copy, i), &copy);
             /* Asked for before anything is set to zero: what was copied until here is whole. */
-            if (is_void(v, b)) {
+            if (visit_void(v, b)) {
                 b->copy_count = copies;
                 return;
             }
@@ -368,12 +363,12 @@ static void give_statements(struct visit *v, struct block *b)
                 v->to->statement(v->to->data, b->index, first + i, &copy);
             }
         }
-        first += per_chunk[RECORD_KIND_STATEMENTS];
+        first += visit_per_chunk[RECORD_KIND_STATEMENTS];
     }
 }
 
 /* The part of a list, sorted by block, that belongs to `block`; *at moves over it. */
-static struct chunk_list part_of(struct visit *v, int kind, uint32_t block, size_t *at)
+struct chunk_list visit_part(struct visit *v, int kind, uint32_t block, size_t *at)
 {
     struct chunk_list *list = &v->lists[kind];
     size_t from = *at;
@@ -391,18 +386,19 @@ static void give_block(struct visit *v, const struct chunk_ref *threads, uint32_
                        struct block *b)
 {
     struct record_thread copy;
-    b->thread = record_in(threads->chunk, sizeof copy, slot);
+    b->thread = visit_record(threads->chunk, sizeof copy, slot);
     segment_copy(&copy, b->thread, sizeof copy);
+    copy.delay = copy.delay > copy.delay_before ? copy.delay - copy.delay_before : 0;
     if (copy.depth > RECORD_FRAMES) {
         v->reader->damaged = true;
         copy.depth = 0;
     }
     if (v->to->thread)
         v->to->thread(v->to->data, b->index, &copy);
-    if (is_void(v, b))
+    if (visit_void(v, b))
         return;
-    size_t count = records_in(&b->statements, RECORD_KIND_STATEMENTS);
-    if (count > RECORD_STATEMENTS_MAX + per_chunk[RECORD_KIND_STATEMENTS]) {
+    size_t count = visit_records(&b->statements, RECORD_KIND_STATEMENTS);
+    if (count > RECORD_STATEMENTS_MAX + visit_per_chunk[RECORD_KIND_STATEMENTS]) {
         v->reader->damaged = true;
         return;
     }
@@ -413,28 +409,34 @@ static void give_block(struct visit *v, const struct chunk_ref *threads, uint32_
         index_peers(b, &b->peers.refs[i], 0);
     give_statements(v, b);
     give_peers(v, b);
+    if (v->to->probe && !visit_void(v, b))
+        probes_give(v, b);
 }
 
 static void give_blocks(struct visit *v)
 {
     const struct chunk_list *threads = &v->lists[RECORD_KIND_THREADS];
-    size_t statement_at = 0, peer_at = 0;
+    size_t at[RECORD_KINDS] = {0};
+    size_t *peer_at = &at[RECORD_KIND_PEERS];
     /* Chunks of all blocks are cut into lists of their own first: the common list of peers is used
      * again when a block turns out to have new ones. */
     size_t blocks = v->threads;
     struct chunk_list *peers = xcalloc(blocks, sizeof *peers);
     for (uint32_t i = 0; i < blocks; i++) {
-        struct chunk_list part = part_of(v, RECORD_KIND_PEERS, i, &peer_at);
+        struct chunk_list part = visit_part(v, RECORD_KIND_PEERS, i, peer_at);
         for (size_t j = 0; j < part.count; j++)
             *VEC_PUSH(peers[i].refs, peers[i].count, peers[i].room) = part.refs[j];
     }
-    if (peer_at < v->lists[RECORD_KIND_PEERS].count)
+    if (*peer_at < v->lists[RECORD_KIND_PEERS].count)
         v->reader->damaged = true; /* of blocks that do not exist */
     for (uint32_t i = 0; i < blocks; i++) {
-        uint32_t per = per_chunk[RECORD_KIND_THREADS];
+        uint32_t per = visit_per_chunk[RECORD_KIND_THREADS];
         const struct chunk_ref *ref = &threads->refs[i / per];
         struct block b = {.index = i, .peers = peers[i], .next_free = v->next_free};
-        b.statements = part_of(v, RECORD_KIND_STATEMENTS, i, &statement_at);
+        b.statements = visit_part(v, RECORD_KIND_STATEMENTS, i, &at[RECORD_KIND_STATEMENTS]);
+        b.cells = visit_part(v, RECORD_KIND_CELLS, i, &at[RECORD_KIND_CELLS]);
+        b.probes = visit_part(v, RECORD_KIND_PROBES, i, &at[RECORD_KIND_PROBES]);
+        b.frames = visit_part(v, RECORD_KIND_FRAMES, i, &at[RECORD_KIND_FRAMES]);
         if (i % per < ref->used)
             give_block(v, ref, i % per, &b);
         free(b.peers.refs);
@@ -442,8 +444,9 @@ static void give_blocks(struct visit *v)
         free(b.refs);
         free(b.copies);
     }
-    if (statement_at < v->lists[RECORD_KIND_STATEMENTS].count)
-        v->reader->damaged = true;
+    for (int k = 0; k < RECORD_KINDS; k++)
+        if ((VISIT_OF_BLOCKS >> k & 1) && k != RECORD_KIND_PEERS && at[k] < v->lists[k].count)
+            v->reader->damaged = true;
     free(peers);
 }
 
@@ -456,18 +459,20 @@ int record_visit(struct record_reader *reader, uint64_t now, const struct record
                       .tries_left = TRIES_MORE};
     guard_enter(reader);
     /* What is referred to is looked at after what refers to it, so that it is there. */
-    v.next_free = scan(&v, 1u << RECORD_KIND_STATEMENTS | 1u << RECORD_KIND_PEERS, UINT32_MAX);
-    scan(&v, 1u << RECORD_KIND_THREADS | 1u << RECORD_KIND_MODULES | 1u << RECORD_KIND_NAMES,
-         UINT32_MAX);
-    sort_by_block(&v.lists[RECORD_KIND_STATEMENTS]);
-    sort_by_block(&v.lists[RECORD_KIND_PEERS]);
-    v.modules = records_in(&v.lists[RECORD_KIND_MODULES], RECORD_KIND_MODULES);
-    v.names = records_in(&v.lists[RECORD_KIND_NAMES], RECORD_KIND_NAMES);
-    v.threads = records_in(&v.lists[RECORD_KIND_THREADS], RECORD_KIND_THREADS);
+    v.next_free = visit_scan(&v, VISIT_OF_BLOCKS, UINT32_MAX);
+    visit_scan(&v, VISIT_OF_PROCESS, UINT32_MAX);
+    for (int k = 0; k < RECORD_KINDS; k++)
+        if (VISIT_OF_BLOCKS >> k & 1)
+            sort_by_block(&v.lists[k]);
+    v.modules = visit_records(&v.lists[RECORD_KIND_MODULES], RECORD_KIND_MODULES);
+    v.names = visit_records(&v.lists[RECORD_KIND_NAMES], RECORD_KIND_NAMES);
+    v.threads = visit_records(&v.lists[RECORD_KIND_THREADS], RECORD_KIND_THREADS);
+    probes_begin(&v);
     give_modules(&v);
     give_names(&v);
     give_blocks(&v);
     guard_leave();
+    free(v.units);
     for (int i = 0; i < RECORD_KINDS; i++)
         free(v.lists[i].refs);
     return v.torn;

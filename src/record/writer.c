@@ -146,13 +146,14 @@ static void *new_extent(struct record_writer *w, int extent, uint64_t bytes, boo
     return map;
 }
 
-/* Adds an extent; extents double, so that their number stays small. */
-static int add_extent(struct record_writer *w)
+/* Adds an extent of at least `need` chunks; extents double, so that their number stays small. */
+static int add_extent(struct record_writer *w, uint32_t need)
 {
     int e = 0;
     while (e < RECORD_EXTENTS && w->extents[e].count)
         e++;
     uint64_t chunks = e < 2 ? FIRST_CHUNKS : (uint64_t)FIRST_CHUNKS << (e - 1);
+    chunks = chunks < need ? need : chunks;
     uint64_t bytes = chunks * RECORD_CHUNK;
     if (e == RECORD_EXTENTS || (uint64_t)w->total * RECORD_CHUNK + bytes > w->bytes_max) {
         record_trouble(w->header, RECORD_TROUBLE_STATEMENTS);
@@ -171,7 +172,7 @@ static int add_extent(struct record_writer *w)
     return 0;
 }
 
-static int grow(struct record_writer *w)
+static int grow(struct record_writer *w, uint32_t need)
 {
     if (__atomic_exchange_n(&w->growing, 1, __ATOMIC_ACQUIRE))
         return -EBUSY;
@@ -179,17 +180,19 @@ static int grow(struct record_writer *w)
     if (w->pause) {
         w->pause--;
         error = -ENOSPC;
-    } else if (__atomic_load_n(&w->next, __ATOMIC_RELAXED) >= w->total) { /* none has come since */
-        error = add_extent(w);
-        w->pause = error ? GROW_PAUSE : 0; /* events go on, and each of them asks */
+    } else if (__atomic_load_n(&w->next, __ATOMIC_RELAXED) + need > w->total) {
+        error = add_extent(w, need);                    /* none has come since */
+        w->pause = error && need == 1 ? GROW_PAUSE : 0; /* events go on, and each of them asks */
     }
     __atomic_store_n(&w->growing, 0, __ATOMIC_RELEASE);
     return error;
 }
 
-static struct record_chunk *chunk_at(struct record_writer *w, uint32_t index)
+/* The chunk, and how many there are from it to the end of its extent. */
+static struct record_chunk *chunk_at(struct record_writer *w, uint32_t index, uint32_t *rest)
 {
     for (int e = 0; e < RECORD_EXTENTS; e++) {
+        *rest = w->extents[e].count - index;
         if (index < w->extents[e].count)
             return (struct record_chunk *)(w->extents[e].chunks + (size_t)index * RECORD_CHUNK);
         index -= w->extents[e].count;
@@ -197,14 +200,23 @@ static struct record_chunk *chunk_at(struct record_writer *w, uint32_t index)
     return NULL;
 }
 
-struct record_chunk *record_writer_chunk(struct record_writer *w, enum record_kind kind,
-                                         uint32_t block)
+static void take_chunk(struct record_writer *w, struct record_chunk *chunk, enum record_kind kind,
+                       uint32_t block, uint32_t more)
+{
+    chunk->nonce = w->header->nonce;
+    chunk->block = block;
+    chunk->more = more;
+    __atomic_store_n(&chunk->kind, kind, __ATOMIC_RELEASE);
+}
+
+struct record_chunk *record_writer_run(struct record_writer *w, enum record_kind kind,
+                                       uint32_t block, uint32_t count)
 {
     for (int tries = 0; tries < GROW_TRIES;) {
-        uint32_t n = __atomic_load_n(&w->next, __ATOMIC_RELAXED);
+        uint32_t n = __atomic_load_n(&w->next, __ATOMIC_RELAXED), rest;
         uint32_t total = __atomic_load_n(&w->total, __ATOMIC_ACQUIRE);
-        if (n >= total) {
-            int error = grow(w);
+        if (n + count > total) {
+            int error = grow(w, count);
             if (error == -ENOSPC)
                 return NULL;
             if (error == -EBUSY) {
@@ -213,16 +225,27 @@ struct record_chunk *record_writer_chunk(struct record_writer *w, enum record_ki
             }
             continue;
         }
-        if (!__atomic_compare_exchange_n(&w->next, &n, n + 1, false, __ATOMIC_RELAXED,
+        struct record_chunk *chunk = chunk_at(w, n, &rest);
+        bool fits = rest >= count; /* else what is left of this extent is passed over */
+        uint32_t taken = fits ? count : rest;
+        if (!__atomic_compare_exchange_n(&w->next, &n, n + taken, false, __ATOMIC_RELAXED,
                                          __ATOMIC_RELAXED))
             continue;
-        struct record_chunk *chunk = chunk_at(w, n);
-        chunk->nonce = w->header->nonce;
-        chunk->block = block;
-        __atomic_store_n(&chunk->kind, kind, __ATOMIC_RELEASE);
-        return chunk;
+        if (fits) {
+            take_chunk(w, chunk, kind, block, count - 1);
+            return chunk;
+        }
+        for (uint32_t i = 0; i < rest; i++)
+            take_chunk(w, (void *)((char *)chunk + (size_t)i * RECORD_CHUNK), RECORD_KIND_SPARE, 0,
+                       0);
     }
     return NULL;
+}
+
+struct record_chunk *record_writer_chunk(struct record_writer *w, enum record_kind kind,
+                                         uint32_t block)
+{
+    return record_writer_run(w, kind, block, 1);
 }
 
 void *record_cursor_next(struct record_writer *w, struct record_cursor *c, enum record_kind kind,

@@ -37,6 +37,9 @@ void record_writer_forget(struct record_writer *w);
 /* A chunk for records of `kind`; NULL when nothing can be had (trouble bits say why). */
 struct record_chunk *record_writer_chunk(struct record_writer *w, enum record_kind kind,
                                          uint32_t block);
+/* The same for `count` chunks, one behind the other. */
+struct record_chunk *record_writer_run(struct record_writer *w, enum record_kind kind,
+                                       uint32_t block, uint32_t count);
 void record_trouble(struct record_header *header, uint32_t bits) EXPORT_AS(record_trouble);
 
 /* Where the next record of a block goes. */

@@ -7,19 +7,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t options_peers(void)
+/* The value of KEY=VALUE in LOUPE; NULL: it is not there. */
+static const char *find(const char *key)
 {
-    const char *text = getenv(PLACE_ENV_OPTIONS);
-    static const char key[] = "peers=";
-    for (const char *at = text; at && *at;) {
-        if (!strncmp(at, key, sizeof key - 1)) {
-            long n = strtol(at + sizeof key - 1, NULL, 10);
-            if (n >= 1 && n <= 4096)
-                return (uint32_t)n;
-        }
+    size_t len = strlen(key);
+    for (const char *at = getenv(PLACE_ENV_OPTIONS); at && *at;) {
+        if (!strncmp(at, key, len) && at[len] == '=')
+            return at + len + 1;
         at = strpbrk(at, ", ");
         if (at)
             at++;
     }
-    return RECORD_PEERS_MAX;
+    return NULL;
+}
+
+uint32_t options_peers(void)
+{
+    const char *value = find("peers");
+    long n = value ? strtol(value, NULL, 10) : 0;
+    return n >= 1 && n <= 4096 ? (uint32_t)n : RECORD_PEERS_MAX;
+}
+
+uint32_t options_budget(void)
+{
+    const char *value = find("budget");
+    if (!value)
+        return RECORD_BUDGET_DEFAULT;
+    if (!strncmp(value, "off", 3))
+        return RECORD_BUDGET_OFF;
+    double percent = strtod(value, NULL);
+    return percent >= 0.01 && percent <= 100 ? (uint32_t)(percent * 100 + 0.5)
+                                             : RECORD_BUDGET_DEFAULT;
+}
+
+bool options_calibrated(void)
+{
+    const char *value = find("cost");
+    return value && !strncmp(value, "calibrated", 10);
 }

@@ -3,8 +3,12 @@
 #ifndef LOUPE_RUNTIME_OPTIONS_H
 #define LOUPE_RUNTIME_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-uint32_t options_peers(void); /* peers=N: peers per statement and thread */
+uint32_t options_peers(void);  /* peers=N: peers per statement and thread */
+uint32_t options_budget(void); /* budget=N%|off, in 1/100 % or RECORD_BUDGET_OFF */
+/* cost=calibrated: for a test, which shows that what probes cost has to be measured in place. */
+bool options_calibrated(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include "runtime/clock.h"
 #include "runtime/hot.h"
 #include "runtime/options.h"
+#include "runtime/probe.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -117,6 +118,8 @@ static bool open_segment(void)
     describe(w.header);
     clock_open(w.header);
     w.header->started = clock_now();
+    w.header->trouble |= p->trouble;
+    w.header->control.budget = options_budget();
     p->writer = w;
     __atomic_store_n(&p->writer.header->magic, RECORD_MAGIC, __ATOMIC_RELEASE);
     __atomic_store_n(&loupe_control, &p->writer.header->control.word, __ATOMIC_RELEASE);
@@ -189,12 +192,14 @@ static void forked_child(void)
     thread_forget_all();
     module_forget_all();
     site_forget_all();
+    probe_forget_all();
 }
 
 static void thread_ended(void *t)
 {
     if (loupe_tls.self == t)
         loupe_tls.self = NULL;
+    probe_thread_ended();
     thread_release(t);
 }
 
@@ -208,16 +213,21 @@ void thread_end_arm(struct thread *t)
  * handler say. */
 static void (*next_exit)(int), (*next_Exit)(int);
 
-__attribute__((constructor)) static void start(void)
+bool process_start(void)
 {
+    static bool started;
+    if (__atomic_exchange_n(&started, true, __ATOMIC_ACQ_REL))
+        return !loupe_process.impossible;
     *(void **)&next_exit = dlsym(RTLD_NEXT, "_exit");
     *(void **)&next_Exit = dlsym(RTLD_NEXT, "_Exit");
     if (!getenv(PLACE_ENV_JOB_DIR)) {
         loupe_process.impossible = true;
-        return;
+        return false;
     }
     int saved = errno;
     thread_end_known = !pthread_key_create(&thread_end_key, thread_ended);
+    probe_threads_start();
+    probe_cost_start();
     pthread_atfork(NULL, NULL, forked_child);
     on_exit(at_exit, NULL);
     (void)at_quick_exit(at_quick);
@@ -225,6 +235,12 @@ __attribute__((constructor)) static void start(void)
     if (root && atoi(root) == getpid())
         process_open();
     errno = saved;
+    return true;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+    process_start();
 }
 
 /* _exit leaves no other trace; exit() does not come through here. */
@@ -256,5 +272,6 @@ EXPORT int dlclose(void *handle)
     int result = next ? next(handle) : -1;
     /* Addresses seen so far may mean other code from now on. */
     __atomic_fetch_add(&loupe_code_epoch, 1, __ATOMIC_RELEASE);
+    probe_unloaded();
     return result;
 }

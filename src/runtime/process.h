@@ -13,9 +13,12 @@ struct process {
     bool impossible;             /* no job, or no segment to be had: stay out of the way */
     bool hold;                   /* inside MPI_Init: allocate nothing that MPI may need */
     uint32_t peers_max;
+    uint32_t trouble; /* what there was before there was a header */
 };
 extern struct process loupe_process EXPORT;
 
+/* Called first, by whoever comes first; false: this process is not monitored. */
+bool process_start(void) EXPORT_AS(process_start);
 /* Makes the segment if there is none yet; false: this process is not monitored. */
 bool process_open(void) EXPORT_AS(process_open);
 void process_ended(enum record_state state, int exit_code) EXPORT_AS(process_ended);

@@ -3,6 +3,7 @@
 #include "runtime/thread.h"
 
 #include "runtime/hot.h"
+#include "runtime/probe.h"
 #include "runtime/process.h"
 
 #include <errno.h>
@@ -91,6 +92,7 @@ struct thread *thread_acquire(void)
     t->guard = NULL;
     t->region_depth = 0;
     t->block->depth = 0;
+    probe_take_over(t);
     loupe_tls.self = t;
     thread_end_arm(t);
     return t;
@@ -98,6 +100,7 @@ struct thread *thread_acquire(void)
 
 void thread_release(struct thread *t)
 {
+    probe_end(t);
     t->block->depth = 0;
     __atomic_store_n(&t->block->held, 0, __ATOMIC_RELEASE);
 }
@@ -167,6 +170,8 @@ bool thread_control(struct thread *t)
         note_reset(now);
     if (t->block->resets != resets) {
         reset_block(t);
+        if (t->probes)
+            probe_reset(t->probes);
         __atomic_store_n(&t->block->resets, resets, __ATOMIC_RELEASE);
     }
     bool off = word & RECORD_CONTROL_OFF;
@@ -174,6 +179,10 @@ bool thread_control(struct thread *t)
         note_switch(off, now);
     t->off = off;
     t->control = off ? ~word : word; /* while off, every event comes here to see it go on */
+    if (t->probes) {
+        probe_switch(t->probes, off);
+        t->probes->control = word;
+    }
     return off;
 }
 

@@ -60,7 +60,8 @@ struct thread {
     uint32_t statement_count;
     struct site_slot *slots;
     uint32_t shift, slot_mask, slot_count;
-    struct site *others; /* statement 0 of the block, for what does not fit */
+    struct probe_thread *probes; /* NULL: none yet */
+    struct site *others;         /* statement 0 of the block, for what does not fit */
     struct record_cursor statements, peers;
     bool off;
     void *scratch; /* for calls with long arrays of requests; kept for the next one */

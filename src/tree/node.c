@@ -28,6 +28,13 @@ static const struct trouble troubles[] = {
     {RECORD_TROUBLE_UNKNOWN_MPI,
      ": uses an MPI that is neither Open MPI nor MPICH, its communication is not monitored",
      ": use an MPI that is neither Open MPI nor MPICH, their communication is not monitored"},
+    {RECORD_TROUBLE_CELLS,
+     ": no room to count in some threads, their procedures, calls and loops are not all counted",
+     NULL},
+    {RECORD_TROUBLE_PROBES,
+     ": no room for more procedures, calls and loops, further ones are not counted", NULL},
+    {RECORD_TROUBLE_UNITS,
+     ": more instrumented source files than Loupe can handle, some are not monitored", NULL},
     {RECORD_TROUBLE_COMMS, ": too many communicators at once, some peers are summed up as others",
      NULL},
 };
@@ -106,9 +113,11 @@ static void set_totals(struct run_rank *rank, const struct record_header *h,
     rank->events = totals->events;
     rank->threads = totals->threads;
     rank->mpi_s = totals->mpi_s;
-    /* So far the calibrated cost of an event: a rank's own delay, nothing from its partners. */
-    rank->probe_s =
-        (double)totals->events * ((double)h->ticks_per_event / 1024) * h->tick_ns * 1e-9;
+    /* So far the calibrated cost of an event, and what probes in the source were found to cost: a
+     * rank's own delay, nothing from its partners. Of several threads their mean, as for time. */
+    double events = (double)(totals->events - totals->visits) * ((double)h->ticks_per_event / 1024);
+    double probes = totals->blocks ? (double)totals->delay / (double)totals->blocks : 0;
+    rank->probe_s = (events + probes) * h->tick_ns * 1e-9;
     rank->overhead_s = rank->probe_s < rank->real_s ? rank->probe_s : rank->real_s;
 }
 

@@ -67,8 +67,12 @@ static void on_peer(void *data, uint32_t block, const struct record_peer *peer)
 static struct seen pass(struct record_reader *reader, uint64_t now, int *torn)
 {
     struct seen seen = {.order = true};
-    struct record_visitor visitor = {&seen,        on_module, on_name, on_thread,
-                                     on_statement, on_peer,   NULL};
+    struct record_visitor visitor = {.data = &seen,
+                                     .module = on_module,
+                                     .name = on_name,
+                                     .thread = on_thread,
+                                     .statement = on_statement,
+                                     .peer = on_peer};
     int got = record_visit(reader, now, &visitor);
     if (torn)
         *torn = got;

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The runtime of the probes that `loupe cc` puts into programs (include/loupe-probe.h).
+ *
+ * A thread's cells are in the segment. Until its first visit of a unit, and in a forked child, the
+ * thread's pointer leads to the *starter* instead: private cells that are never above zero, so that
+ * the first visit comes to the slow path, which makes what is missing.
+ *
+ * Slow paths (probe_hot.c) keep every register, so they use general registers only and call nothing
+ * of libc. What is rare (a first visit, a reset) runs on a stack of its own, with all registers
+ * saved and signals blocked (probe_stub.S, probe_rare in probe_hot.c).
+ *
+ * Everything a thread keeps here is private to it, and handed on with its block. Sites of the
+ * process (units, groups) only ever grow; they are changed under probe_lock and read without.
+ */
+#ifndef LOUPE_RUNTIME_PROBE_H
+#define LOUPE_RUNTIME_PROBE_H
+
+#include "record/layout.h"
+#include "runtime/thread.h"
+#include <loupe-probe.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    PROBE_FRAMES = 512,       /* timed visits open at once in a thread; deeper ones are not timed */
+    PROBE_MARKS = 16,         /* calls that are about to happen */
+    PROBE_CLONES = 4,         /* copies of a call that the compiler made, per site and thread */
+    PROBE_CALLERS = 64,       /* return addresses kept per procedure and thread */
+    PROBE_GAP = 4096,         /* visits between two looks at a site that is only counted */
+    PROBE_GAP_OFF = 64,       /* the same while measurement is off */
+    PROBE_PAIRS = 31,         /* blocks, timed and counted, that the cost of a site is taken from */
+    PROBE_MODULE_UNITS = 4096 /* units of one shared object */
+};
+
+/* A site in the program: all those of one key, in order of attachment. */
+struct probe_place {
+    uint32_t unit, site;
+    struct probe_place *next;
+};
+
+/* A procedure, by its key: its entries (an inline function has one in each unit that uses it) and
+ * the direct calls of it. */
+struct probe_group {
+    uint64_t key;
+    struct probe_place *procedures, *calls;
+    struct probe_group *next; /* in its slot of the table */
+};
+
+/* A unit, as the process knows it. */
+struct probe_unit {
+    struct loupe_unit *unit; /* NULL: its library was unloaded */
+    uint64_t id;
+    uint32_t sites, flags;
+    uint32_t index;         /* in its module's tables; 0: without such */
+    uintptr_t offset;       /* of the thread's pointer, from the thread pointer */
+    uintptr_t module_start; /* where the object was loaded, to know it again */
+    uint32_t record;        /* index among the segment's units; UINT32_MAX: none yet */
+    uint32_t module;        /* index among the segment's modules */
+};
+extern struct probe_unit *probe_units; /* RECORD_UNITS_MAX; number 0 is nobody's */
+extern uint32_t probe_unit_count, probe_lock;
+
+/* How far the stack of a call's marker was from the entry of what it called, at the least. */
+struct probe_clone {
+    uintptr_t address; /* return address of the marker */
+    uint64_t distance;
+};
+
+/* Calls of a procedure from one return address. */
+struct probe_caller {
+    uintptr_t address; /* 0: all others */
+    struct record_probe *record;
+    uint32_t index;
+    int64_t block_time, last_time; /* of timed blocks: this one and the one before */
+    uint32_t block_count;          /* visits in this one */
+    struct probe_caller *next;
+};
+
+/* What the next visit that comes to the slow path is; see probe_sample.h. */
+enum probe_phase { PROBE_FIRST, PROBE_BLOCK, PROBE_PAIR, PROBE_SYNC, PROBE_BETWEEN };
+
+/* A site as one thread sees it. */
+struct probe_site {
+    int32_t *cell;
+    struct record_probe *record;
+    struct probe_group *group; /* of what it calls, or is; NULL: not known */
+    uint32_t index;            /* among the block's probe records */
+    uint8_t kind;              /* enum loupe_site_kind */
+    bool untimed;              /* only counted: a recursive call, or nobody takes its marks */
+    bool own;                  /* statement: timed by a frame of its own */
+    uint8_t phase;             /* enum probe_phase */
+    uint32_t left;             /* visits of the block that is timed still to come */
+    uint32_t open;             /* procedure: frames */
+    uint32_t gap;              /* only counted: visits until it is looked at again */
+    uint64_t fired;            /* and when it was last */
+    uint64_t owed;             /* procedure: taken off its cell to see the next entry */
+    struct probe_site *target; /* call: the entry that took its last mark */
+    uint32_t stale;            /* marks that nobody took, in a row */
+    uint32_t taken;            /* marks that were, up to some number */
+    struct probe_clone clones[PROBE_CLONES];
+    uint32_t clone_next;
+    uint32_t caller_count;
+    struct probe_caller *callers;
+
+    /* sampling (probe_sample.h); times are virtual, in 1/256 ticks */
+    uint32_t size;        /* blocks of the stratum in progress */
+    uint32_t next_size;   /* of the one after it */
+    uint32_t drawn;       /* the block that is timed, in it or already in the one after it */
+    uint32_t rest;        /* visits until that one begins */
+    uint32_t serial;      /* of the stratum */
+    uint32_t begun;       /* timed visits of it */
+    uint32_t missed;      /* visits of its timed block that could not be */
+    uint32_t unknown;     /* procedure: visits of its timed block whose caller is not known */
+    bool last_known;
+    bool synced;          /* procedure: `floor` is as of the visit before */
+    int64_t floor;        /* procedure: calls under way, at the least: falls by one for each entry
+                             whose caller is not known */
+    int64_t balance;      /* the same when such entries were last shared out */
+    int64_t last_time;    /* of the block before: for the error */
+    uint64_t decided;     /* when the size was chosen, */
+    uint64_t visits;      /* and executions then */
+    uint64_t block_began, block_ended;
+    uint64_t block_cost;  /* what was accounted for its visits */
+    uint64_t cost, inside; /* of a timed visit: in all, and between its clock readings */
+    uint64_t calibrated, calibrated_inside;
+    uint32_t pair_count;
+    int32_t pairs[PROBE_PAIRS]; /* cost, of pairs of blocks */
+};
+
+/* A call is about to be made, and its execution is to be timed. */
+struct probe_mark {
+    struct probe_site *site;
+    struct probe_group *group;
+    uintptr_t sp;
+    uintptr_t address; /* of the marker: which copy of the call it is */
+    uint32_t depth;    /* frames that were open */
+};
+
+/* A timed visit. */
+struct probe_frame {
+    uint64_t begin; /* virtual, 1/256 ticks */
+    uint64_t cookie;
+    uintptr_t sp, address;
+    struct record_probe *record; /* charged */
+    struct probe_site *site;     /* that decided to time it */
+    struct probe_caller *caller; /* charged, if the caller is not known; else NULL */
+    struct probe_site *opened;   /* procedure, loop or statement that goes on */
+    uint64_t cost, inside;
+    uint32_t weight, serial;
+};
+
+struct probe_cells {
+    int32_t *cells;
+    struct probe_site **sites; /* by number; NULL: not yet visited */
+    uint32_t count;
+};
+
+/* Pointers to a thread's cells of the units of one shared object. */
+struct probe_table {
+    uintptr_t offset; /* of the pointer to it, from the thread pointer */
+    void **table;
+    struct probe_table *next;
+};
+
+struct probe_thread {
+    uintptr_t inside; /* where the return address of the slow path in progress stands; 0: none */
+    uintptr_t inside_return;
+    uint32_t refused; /* visits in a row that were taken for nested in it */
+    uint32_t control; /* control word this thread has acted on */
+    bool off;         /* measurement is off */
+    uint32_t depth, mark_count;
+    uint64_t delay;  /* 1/256 ticks */
+    uint64_t serial; /* of frames */
+    uint64_t random;
+    uint64_t window_began, window_delay; /* of the budget: real time and delay then */
+    uint64_t pressure;                   /* how many sites share the budget, times 256 */
+    struct record_probe_frames *mirror;  /* NULL: no room for it */
+    struct thread *thread;
+    struct probe_cells **active; /* by number of the unit: those that its code reaches */
+    struct probe_cells **owned;
+    struct record_cursor probes;
+    struct record_chunk *cells; /* where the next small unit's go */
+    uint32_t cells_used;
+    struct probe_table *tables; /* of modules, instead of the starter's */
+    uint32_t probe_count;
+    struct probe_mark marks[PROBE_MARKS];
+    struct probe_frame frames[PROBE_FRAMES];
+};
+extern __thread struct probe_thread *loupe_probes __attribute__((tls_model("initial-exec")));
+
+/* What a timed visit costs, as measured at the start, in 1/256 ticks. */
+struct probe_costs {
+    uint64_t timed, timed_inside;   /* a frame of its own */
+    uint64_t marked, marked_inside; /* by way of a mark */
+    uint64_t slow;                  /* a slow path without a clock */
+    bool calibrated_only;           /* a test's wish: nothing is measured in place */
+};
+extern struct probe_costs probe_costs;
+extern bool loupe_probe_xsave; /* what the stub saves registers with */
+
+/* Slow paths; in place of `unit.visit`, `.enter`, `.leave`. */
+void loupe_probe_visit(void);
+void *loupe_probe_enter(void *return_address);
+void loupe_probe_leave(void *cookie);
+
+/* Functions that run by way of the stub; they may do anything but block for long. */
+typedef void *probe_rare_function(void *a, uintptr_t b);
+/* Makes what is missing for a visit of this site: the thread's block, cells, the record. NULL: the
+ * visit needs nothing more. */
+void *probe_rare_site(void *unit, uintptr_t site);
+/* The account of a procedure's calls from this address. NULL: there is no room even for others. */
+void *probe_rare_caller(void *site, uintptr_t address);
+void *probe_rare_control(void *thread, uintptr_t unused);
+
+/* Ends all open frames, as of now. */
+void probe_close_all(struct probe_thread *p);
+/* Acts on a reset, and on measurement going off and on. */
+void probe_reset(struct probe_thread *p);
+void probe_switch(struct probe_thread *p, bool off);
+/* The thread that held the block has ended; another takes it over. */
+void probe_end(struct thread *t);
+void probe_take_over(struct thread *t);
+
+/* Puts the starter, or nothing, where a thread has its pointers. */
+void probe_point(uintptr_t thread_pointer, bool start);
+/* The starter's cells, or a module's table of pointers to it. */
+void *probe_starter(const struct probe_unit *u);
+struct probe_group *probe_group(uint64_t key);
+void probe_units_forget(void); /* in a forked child: what was said in the parent's segment */
+void probe_forget_all(void);   /* in a forked child: everything of threads */
+void probe_unloaded(void);     /* after dlclose */
+void probe_calibrate(void);
+void probe_cost_start(void); /* before the first slow path */
+
+/* Threads that were started, so that a library loaded later can reach them. */
+struct probe_living {
+    uintptr_t thread_pointer;
+    struct probe_thread **probes; /* the thread's loupe_probes */
+    struct probe_living *next, *previous;
+};
+extern struct probe_living *probe_living; /* under probe_lock */
+void probe_living_add(void);
+void probe_living_forget(void);
+/* The calling thread's probes are off from now on: its block is no longer its own. */
+void probe_thread_ended(void);
+void probe_threads_start(void);
+
+/* Nothing in here may be interrupted by a handler that comes here too. */
+uint64_t probe_locked(void);
+void probe_unlocked(uint64_t mask);
+
+static inline uintptr_t thread_pointer(void)
+{
+    uintptr_t tp;
+    __asm__("mov %%fs:0,%0" : "=r"(tp));
+    return tp;
+}
+
+#endif

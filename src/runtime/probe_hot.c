@@ -1,0 +1,624 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The slow paths of the probes: what happens when a cell has counted below zero. They are called
+ * from anywhere in the program and must change nothing but memory of ours: compiled for general
+ * registers only, each saves the ones it uses. They call nothing but each other and the stub.
+ */
+#include "runtime/probe.h"
+
+#include "runtime/clock.h"
+#include "runtime/hot.h"
+#include "runtime/process.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+
+#define SLOW_PATH __attribute__((no_caller_saved_registers))
+#define RARELY    __attribute__((noinline)) SLOW_PATH
+#define SAMPLE_RARELY RARELY
+#include "runtime/probe_sample.h"
+
+__thread struct probe_thread *loupe_probes;
+uint32_t probe_lock;
+
+SLOW_PATH void *loupe_probe_rare(probe_rare_function *function, void *a, uintptr_t b);
+
+/* ---- what is rare ---- */
+
+static long raw_syscall(long number, long a, long b, long c, long d)
+{
+    long result;
+    register long r10 __asm__("r10") = d;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
+static inline uint64_t lock_rare(void)
+{
+    const uint64_t all = ~(uint64_t)0;
+    const struct timespec nap = {0, 50 * 1000};
+    uint64_t before = 0;
+    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all);
+    for (int tries = 0; __atomic_exchange_n(&probe_lock, 1, __ATOMIC_ACQUIRE); tries++)
+        if (tries < 100)
+            raw_syscall(SYS_sched_yield, 0, 0, 0, 0);
+        else
+            raw_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0);
+    return before;
+}
+
+static inline void unlock_rare(uint64_t before)
+{
+    __atomic_store_n(&probe_lock, 0, __ATOMIC_RELEASE);
+    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before);
+}
+
+uint64_t probe_locked(void)
+{
+    return lock_rare();
+}
+
+void probe_unlocked(uint64_t mask)
+{
+    unlock_rare(mask);
+}
+
+static RARELY uint64_t now_monotonic(void)
+{
+    struct timespec t;
+    raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t now_ticks(void)
+{
+    return LIKELY(loupe_clock_tsc) ? __builtin_ia32_rdtsc() : now_monotonic();
+}
+
+static RARELY void *rare(probe_rare_function *function, void *a, uintptr_t b)
+{
+    struct probe_thread *p = loupe_probes; /* NULL: there may be no clock yet */
+    uint64_t begin = p ? now_ticks() : 0, mask = lock_rare();
+    void *result = loupe_probe_rare(function, a, b);
+    unlock_rare(mask);
+    if (p)
+        p->delay += (now_ticks() - begin) << RECORD_TIME_SHIFT;
+    return result;
+}
+
+/* ---- which site, which thread ---- */
+
+/* `call *disp(%rip)` through a pointer in the unit stands before the return address. */
+static inline struct loupe_unit *unit_at(uintptr_t address, size_t pointer)
+{
+    int32_t displacement;
+    __builtin_memcpy(&displacement, (const char *)address - 4, 4);
+    return (struct loupe_unit *)(address + (uintptr_t)(intptr_t)displacement - pointer);
+}
+
+/* `nopl disp(%rax)` stands behind it; the assembler takes the shortest form. */
+static inline uint32_t site_at(uintptr_t address)
+{
+    const unsigned char *nop = (const unsigned char *)address;
+    uint32_t displacement = 0;
+    if (LIKELY(nop[2] == 0x40))
+        displacement = nop[3];
+    else if (nop[2] == 0x80)
+        __builtin_memcpy(&displacement, nop + 3, 4);
+    return displacement / 4;
+}
+
+/*
+ * A handler of a signal may come while its thread is in a slow path: such a visit is counted (its
+ * cell stays below zero) and nothing more. A slow path that was left by siglongjmp is not gone for
+ * ever: either the stack shows it, or, where a handler could be on a stack of its own, patience
+ * comes to an end.
+ */
+static RARELY bool nested(struct probe_thread *p, uintptr_t at)
+{
+    enum { PATIENCE = 64 };
+    if (at == p->inside || *(uintptr_t *)p->inside != p->inside_return)
+        return false;
+    if (at < p->inside)
+        return true;
+    return ++p->refused < PATIENCE;
+}
+
+/* One instruction: a handler may count down in between, but not within. */
+static inline void cell_add(int32_t *cell, int32_t n)
+{
+    __asm__ volatile("addl %1,%0" : "+m"(*cell) : "ri"(n) : "cc");
+}
+
+/* The visit that sees the control word changed is the first one after the change. */
+static RARELY void obey(struct probe_thread *p, struct probe_cells *c, uint32_t site)
+{
+    if (c)
+        cell_add(&c->cells[site], 1);
+    rare(probe_rare_control, p, 0);
+    if (c)
+        cell_add(&c->cells[site], -1);
+}
+
+/* Everything that a visit begins with. NULL: it needs nothing more. */
+static inline struct probe_site *begin(uintptr_t at, uintptr_t address, size_t pointer)
+{
+    struct probe_thread *p = loupe_probes;
+    struct loupe_unit *unit = unit_at(address, pointer);
+    uint32_t number = site_at(address);
+    if (UNLIKELY(!p))
+        return rare(probe_rare_site, unit, number);
+    if (UNLIKELY(p->inside) && nested(p, at))
+        return NULL;
+    p->refused = 0;
+    p->inside_return = address;
+    p->inside = at;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    struct probe_cells *c = p->active[unit->number & (RECORD_UNITS_MAX - 1)];
+    if (UNLIKELY(p->control != __atomic_load_n(loupe_control, __ATOMIC_RELAXED)))
+        obey(p, c, number);
+    struct probe_site *s = LIKELY(c != NULL) ? c->sites[number] : NULL;
+    if (UNLIKELY(!s) && !(s = rare(probe_rare_site, unit, number)))
+        p->inside = 0;
+    return s;
+}
+
+static inline void end(struct probe_thread *p)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    p->inside = 0;
+}
+
+/* ---- cells ---- */
+
+static inline void record_open(struct record_probe *r)
+{
+    __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static inline void record_close(struct record_probe *r)
+{
+    __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
+}
+
+/* The n-th visit from now comes here again. */
+static inline void arm(struct probe_site *s, int32_t n)
+{
+    struct record_probe *r = s->record;
+    record_open(r);
+    r->armed += (uint64_t)(int64_t)n;
+    cell_add(s->cell, n);
+    record_close(r);
+}
+
+/* The next visit of a procedure is to come here, whatever its cell says. */
+static inline void pull(struct probe_site *s)
+{
+    int32_t more = *(volatile int32_t *)s->cell;
+    if (more <= 0)
+        return;
+    s->owed += (uint64_t)more;
+    arm(s, -more);
+}
+
+/* ---- frames ---- */
+
+HOT void close_frame(struct probe_thread *p, uint64_t now)
+{
+    struct probe_frame *f = &p->frames[p->depth - 1];
+    uint64_t virtual = (now << RECORD_TIME_SHIFT) - p->delay;
+    int64_t time = (int64_t)(virtual - f->begin - f->inside);
+    record_open(f->record);
+    sample_add(f, time);
+    record_close(f->record);
+    p->delay += f->cost;
+    f->site->block_cost += f->cost;
+    struct record_thread *block = p->thread->block;
+    block->delay = p->delay >> RECORD_TIME_SHIFT;
+    block->last = now;
+    f->opened->open--;
+    p->depth--;
+    if (LIKELY(p->mirror && p->depth < RECORD_PROBE_FRAMES))
+        __atomic_store_n(&p->mirror->depth, p->depth, __ATOMIC_RELEASE);
+}
+
+void probe_close_all(struct probe_thread *p)
+{
+    uint64_t now = now_ticks();
+    while (p->depth)
+        close_frame(p, now);
+    p->mark_count = 0;
+}
+
+/* Frames below the stack are gone: left by longjmp, or by an exception through code that knows
+ * none. So is one of the same visit in the same place. */
+static inline void close_dead(struct probe_thread *p, uintptr_t sp, uintptr_t address)
+{
+    uint32_t keep = p->depth;
+    while (keep && p->frames[keep - 1].sp < sp)
+        keep--;
+    for (uint32_t i = keep; i && UNLIKELY(p->frames[i - 1].sp == sp); i--)
+        if (p->frames[i - 1].address == address)
+            keep = i - 1;
+    if (UNLIKELY(keep < p->depth)) {
+        uint64_t now = now_ticks();
+        while (p->depth > keep)
+            close_frame(p, now);
+    }
+}
+
+static inline void *open_frame(struct probe_thread *p, const struct probe_frame *like,
+                               uint32_t index)
+{
+    uint32_t depth = p->depth;
+    struct probe_frame *f = &p->frames[depth];
+    *f = *like;
+    f->cookie = p->serial += PROBE_FRAMES;
+    f->cookie |= depth;
+    f->opened->open++;
+    uint64_t now = now_ticks();
+    f->begin = (now << RECORD_TIME_SHIFT) - p->delay;
+    if (LIKELY(p->mirror && depth < RECORD_PROBE_FRAMES)) {
+        struct record_probe_frame *m = &p->mirror->frames[depth];
+        m->begin = f->begin >> RECORD_TIME_SHIFT;
+        m->probe = index;
+        m->weight = f->weight;
+        __atomic_store_n(&p->mirror->depth, depth + 1, __ATOMIC_RELEASE);
+    }
+    p->depth = depth + 1;
+    return (void *)f->cookie;
+}
+
+/* ---- marks ---- */
+
+static inline struct probe_clone *clone_of(struct probe_site *s, uintptr_t address)
+{
+    for (int i = 0; i < PROBE_CLONES; i++)
+        if (LIKELY(s->clones[i].address == address))
+            return &s->clones[i];
+    struct probe_clone *c = &s->clones[s->clone_next++ % PROBE_CLONES];
+    *c = (struct probe_clone){address, UINT64_MAX};
+    return c;
+}
+
+/* Nobody came for a mark: the call was not made, or was one of another procedure. */
+static RARELY void mark_failed(struct probe_site *s)
+{
+    enum { UNSURE = 4, HOPELESS = 64 };
+    s->missed++;
+    s->stale++;
+    if (s->stale % UNSURE == 0) {
+        s->target = NULL;
+        for (int i = 0; i < PROBE_CLONES; i++)
+            s->clones[i].distance = UINT64_MAX;
+    }
+    if (s->stale >= HOPELESS && !s->taken) {
+        s->own = s->kind == LOUPE_SITE_STATEMENT;
+        s->untimed = !s->own;
+    }
+}
+
+static inline void drop_marks(struct probe_thread *p, uint32_t keep)
+{
+    while (p->mark_count > keep)
+        mark_failed(p->marks[--p->mark_count].site);
+}
+
+/* Marks of calls below the stack will not be taken any more. */
+static inline void drop_dead_marks(struct probe_thread *p, uintptr_t sp)
+{
+    while (UNLIKELY(p->mark_count && p->marks[p->mark_count - 1].sp < sp))
+        drop_marks(p, p->mark_count - 1);
+}
+
+static inline void see_entry(struct probe_thread *p, struct probe_site *s)
+{
+    if (LIKELY(s->target != NULL)) {
+        pull(s->target);
+        return;
+    }
+    for (struct probe_place *at = s->group->procedures; at; at = at->next) {
+        struct probe_cells *c = p->active[at->unit];
+        if (c && c->sites[at->site])
+            pull(c->sites[at->site]);
+    }
+}
+
+static inline void put_mark(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
+                            uintptr_t address)
+{
+    for (uint32_t i = p->mark_count; i && UNLIKELY(p->marks[i - 1].sp == sp); i--)
+        if (p->marks[i - 1].site == s)
+            drop_marks(p, i - 1);
+    if (UNLIKELY(p->mark_count == PROBE_MARKS))
+        drop_marks(p, 0);
+    p->marks[p->mark_count++] = (struct probe_mark){s, s->group, sp, address, p->depth};
+    see_entry(p, s);
+}
+
+/*
+ * The mark that this entry of a procedure answers: the last one of its group, if the entry is as
+ * near as entries for this call ever were, and nothing timed has begun since that goes on. Arguments
+ * are evaluated between mark and entry, and may call the procedure too, but from deeper in the
+ * stack.
+ */
+static inline struct probe_site *take_mark(struct probe_thread *p, struct probe_site *s,
+                                           uintptr_t sp)
+{
+    for (uint32_t i = p->mark_count; i; i--) {
+        struct probe_mark *m = &p->marks[i - 1];
+        if (m->group != s->group)
+            continue;
+        struct probe_site *call = m->site;
+        struct probe_clone *c = clone_of(call, m->address);
+        uint64_t distance = m->sp - sp;
+        if (p->depth != m->depth || m->sp < sp || distance > c->distance)
+            return NULL;
+        c->distance = distance;
+        drop_marks(p, i);
+        p->mark_count = i - 1;
+        call->target = s;
+        call->stale = 0;
+        call->taken = 1;
+        return call;
+    }
+    return NULL;
+}
+
+/* ---- what a visit does ---- */
+
+/* Comes back after so many visits that it costs nothing, but soon enough to see the control word
+ * change. */
+static inline void count_only(struct probe_thread *p, struct probe_site *s)
+{
+    enum { SOON = 1 << 18 }; /* ticks: some 0.1 ms */
+    uint64_t now = now_ticks();
+    uint32_t most = p->off ? PROBE_GAP_OFF : PROBE_GAP;
+    s->gap = now - s->fired < SOON ? 2 * s->gap : s->gap / 2;
+    s->gap = s->gap > most ? most : s->gap ? s->gap : 1;
+    s->fired = now;
+    arm(s, (int32_t)s->gap);
+}
+
+/* Is this visit timed? Arms the cell for the next one that is wanted here. */
+static inline bool sampled(struct probe_thread *p, struct probe_site *s)
+{
+    uint32_t gap = 0;
+    if (UNLIKELY(!s->left || s->phase != PROBE_BLOCK))
+        gap = sample_turn(p, s, now_ticks());
+    if (UNLIKELY(gap)) {
+        arm(s, (int32_t)gap);
+        return false;
+    }
+    s->left--;
+    arm(s, 1);
+    return true;
+}
+
+/* A call of a procedure that has probes itself: timed there. */
+static inline void visit_call(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
+                              uintptr_t address)
+{
+    drop_dead_marks(p, sp);
+    if (sampled(p, s))
+        put_mark(p, s, sp, address);
+}
+
+static inline bool goes_to_procedure(const struct probe_site *s)
+{
+    return s->group && s->group->procedures && !s->untimed && !s->own;
+}
+
+SLOW_PATH void loupe_probe_visit(void)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
+    uintptr_t address = (uintptr_t)__builtin_return_address(0);
+    struct probe_site *s = begin(frame + 8, address, offsetof(struct loupe_unit, visit));
+    if (s) {
+        struct probe_thread *p = loupe_probes;
+        if (s->kind == LOUPE_SITE_CALL && !p->off && goes_to_procedure(s))
+            visit_call(p, s, frame + 16, address);
+        else
+            count_only(p, s);
+        end(p);
+    }
+}
+
+/* A loop, or a call of something that has no probes. */
+static inline void *enter_own(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
+                              uintptr_t address)
+{
+    if (UNLIKELY(s->open)) { /* inside itself, by recursion: in the time of the outer one */
+        sample_never(s, NULL);
+        count_only(p, s);
+        return NULL;
+    }
+    if (!sampled(p, s) || UNLIKELY(p->depth == PROBE_FRAMES))
+        return NULL;
+    s->begun++;
+    struct probe_frame f = {.sp = sp,
+                            .address = address,
+                            .record = s->record,
+                            .site = s,
+                            .opened = s,
+                            .cost = s->cost,
+                            .inside = s->inside,
+                            .weight = s->size,
+                            .serial = s->serial};
+    return open_frame(p, &f, s->index);
+}
+
+/*
+ * The procedure is open already: a cycle of calls. Its time is in the frame that is open; the calls
+ * from there to here are within the group and have no time of their own.
+ */
+static RARELY void fold_recursion(struct probe_thread *p, struct probe_site *call,
+                                  struct probe_site *s)
+{
+    uint32_t i = p->depth;
+    while (i && p->frames[i - 1].opened != s)
+        i--;
+    for (; i < p->depth; i++)
+        if (p->frames[i].opened->kind == LOUPE_SITE_PROCEDURE)
+            sample_never(p->frames[i].site, &p->frames[i]);
+    if (call)
+        sample_never(call, NULL);
+}
+
+static inline void *enter_called(struct probe_thread *p, struct probe_site *s,
+                                 struct probe_site *call, uintptr_t sp, uintptr_t address)
+{
+    if (UNLIKELY(s->open)) {
+        fold_recursion(p, call, s);
+        return NULL;
+    }
+    if (UNLIKELY(p->depth == PROBE_FRAMES))
+        return NULL;
+    call->begun++;
+    struct probe_frame f = {.sp = sp,
+                            .address = address,
+                            .record = call->record,
+                            .site = call,
+                            .opened = s,
+                            .cost = call->cost,
+                            .inside = call->inside,
+                            .weight = call->size,
+                            .serial = call->serial};
+    return open_frame(p, &f, call->index);
+}
+
+/* Called from code without probes, or through a pointer. */
+static RARELY void *enter_unknown(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
+                                  uintptr_t address, uintptr_t from)
+{
+    struct probe_caller *c = s->callers;
+    while (c && c->address != from && c->address)
+        c = c->next;
+    if (UNLIKELY(!c || (c->address && c->address != from)))
+        c = rare(probe_rare_caller, s, from);
+    if (UNLIKELY(!c))
+        return NULL;
+    c->block_count++;
+    if (s->size == 1)
+        c->record->count++; /* else at the end of the stratum */
+    if (UNLIKELY(s->open || p->depth == PROBE_FRAMES)) {
+        fold_recursion(p, NULL, s);
+        return NULL;
+    }
+    struct probe_frame f = {.sp = sp,
+                            .address = address,
+                            .record = c->record,
+                            .site = s,
+                            .caller = c,
+                            .opened = s,
+                            .cost = s->cost,
+                            .inside = s->inside,
+                            .weight = s->size,
+                            .serial = s->serial};
+    return open_frame(p, &f, c->index);
+}
+
+static inline uint64_t count_of(struct probe_thread *p, const struct probe_place *at)
+{
+    uint64_t sum = 0;
+    for (; at; at = at->next) {
+        struct probe_cells *c = p->active[at->unit];
+        struct probe_site *s = c ? c->sites[at->site] : NULL;
+        sum += s ? sample_executions(s) : 0;
+    }
+    return sum;
+}
+
+/*
+ * Whether this entry, which took no mark, is of a direct call: one whose statement has counted it.
+ * Each of those adds one to the calls, and its entry takes one away; any other entry only takes
+ * away, and leaves less than there ever was.
+ */
+static RARELY bool called_directly(struct probe_thread *p, struct probe_site *s)
+{
+    int64_t under_way = 0;
+    if (s->group)
+        under_way = (int64_t)(count_of(p, s->group->calls) - count_of(p, s->group->procedures));
+    bool direct = s->synced && under_way >= s->floor;
+    if (!s->synced || under_way < s->floor)
+        s->floor = under_way;
+    s->synced = true;
+    return direct;
+}
+
+/* Its cell was made to come here for a mark's sake: its own turn comes later. */
+static inline void rearm_pulled(struct probe_site *s, bool again)
+{
+    uint32_t gap = again ? 1 : s->owed > INT32_MAX / 2 ? INT32_MAX / 2 : (uint32_t)s->owed;
+    s->owed -= gap;
+    arm(s, (int32_t)gap);
+}
+
+static inline void *enter_procedure(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
+                                    uintptr_t address, uintptr_t from)
+{
+    drop_dead_marks(p, sp);
+    struct probe_site *call = p->mark_count ? take_mark(p, s, sp) : NULL;
+    if (UNLIKELY(s->owed)) {
+        rearm_pulled(s, call && call->left);
+    } else if (sampled(p, s)) {
+        if (!call && !called_directly(p, s)) {
+            s->unknown++;
+            return enter_unknown(p, s, sp, address, from);
+        }
+    } else {
+        s->synced = false;
+        called_directly(p, s);
+    }
+    if (LIKELY(call != NULL))
+        return enter_called(p, s, call, sp, address);
+    p->delay += probe_costs.slow;
+    return NULL;
+}
+
+SLOW_PATH void *loupe_probe_enter(void *return_address)
+{
+    uintptr_t frame = (uintptr_t)__builtin_frame_address(0), sp = frame + 16;
+    uintptr_t address = (uintptr_t)__builtin_return_address(0);
+    struct probe_site *s = begin(frame + 8, address, offsetof(struct loupe_unit, enter));
+    void *cookie = NULL;
+    if (s) {
+        struct probe_thread *p = loupe_probes;
+        close_dead(p, sp, address);
+        if (UNLIKELY(p->off))
+            count_only(p, s);
+        else if (s->kind == LOUPE_SITE_PROCEDURE)
+            cookie = enter_procedure(p, s, sp, address, (uintptr_t)return_address);
+        else if (s->kind == LOUPE_SITE_STATEMENT && goes_to_procedure(s))
+            visit_call(p, s, sp, address);
+        else if (s->untimed)
+            count_only(p, s);
+        else
+            cookie = enter_own(p, s, sp, address);
+        end(p);
+    }
+    return cookie;
+}
+
+SLOW_PATH void loupe_probe_leave(void *cookie)
+{
+    uint64_t now = now_ticks();
+    struct probe_thread *p = loupe_probes;
+    uint32_t index = (uint64_t)(uintptr_t)cookie & (PROBE_FRAMES - 1);
+    uintptr_t at = (uintptr_t)__builtin_frame_address(0) + 8;
+    if (UNLIKELY(!p || index >= p->depth || p->frames[index].cookie != (uint64_t)(uintptr_t)cookie))
+        return; /* closed already: it was taken for dead, or the block is another thread's now */
+    if (UNLIKELY(p->inside) && nested(p, at))
+        return;
+    p->inside_return = (uintptr_t)__builtin_return_address(0);
+    p->inside = at;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    while (p->depth > index)
+        close_frame(p, now);
+    end(p);
+}

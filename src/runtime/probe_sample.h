@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which visits of a site are timed, and what that makes of its record.
+ *
+ * Visits are divided into blocks of RECORD_BLOCK. A stratum is `size` blocks, of which one, drawn
+ * before the stratum begins, is timed; what it took stands for all of them. With size 1 everything
+ * is timed and exact. The size follows from the rate of visits, so that all sites of a thread
+ * together stay within the budget. Everything is counted in visits, never in time: timing dilates
+ * the visits that it times.
+ *
+ * A site goes round in these phases:
+ *     BLOCK     every visit comes here and is timed
+ *     AFTER     the first visit behind the block: how long it took; the next stratum is chosen
+ *     PAIR      RECORD_BLOCK counted visits later: how long those took; the difference is what
+ *               timing costs here, in place
+ *     SYNC      procedures: the visit before the next block that is timed
+ *     BETWEEN   the first visit of that block
+ *
+ * Part of the slow paths: general registers only, no calls but to its own kind.
+ */
+#ifndef LOUPE_RUNTIME_PROBE_SAMPLE_H
+#define LOUPE_RUNTIME_PROBE_SAMPLE_H
+
+#include "runtime/hot.h"
+#include "runtime/probe.h"
+
+enum {
+    SAMPLE_SIZE_MAX = 1 << 16,
+    SAMPLE_GROWTH = 8,      /* a stratum is at most so many times larger than the one before */
+    SAMPLE_PAIRS_MIN = 5,   /* before that, the calibrated cost */
+    SAMPLE_LONG = 1 << 13,  /* ticks, 2 to 3 us: longer visits need no cost measured in place */
+    SAMPLE_WINDOW = 1 << 20 /* ticks: how often the budget is looked at */
+};
+
+static inline uint64_t sample_executions(const struct probe_site *s)
+{
+    return s->record->armed - (uint64_t)(int64_t) * (volatile int32_t *)s->cell;
+}
+
+/* A timed visit has ended; its record is open for writing. */
+static inline void sample_add(struct probe_frame *f, int64_t time)
+{
+    struct record_probe *r = f->record;
+    uint64_t ticks = time > 0 ? (uint64_t)time >> RECORD_TIME_SHIFT : 0;
+    if (UNLIKELY(!f->weight))
+        return; /* found to be part of a recursion */
+    r->timed++;
+    r->min = ticks < r->min ? ticks : r->min;
+    r->max = ticks > r->max ? ticks : r->max;
+    if (UNLIKELY(f->caller != NULL)) {
+        r->time += time * f->weight;
+        f->caller->block_time += time;
+    } else if (LIKELY(f->serial == f->site->serial)) {
+        r->stratum_time += time;
+        r->stratum_timed++;
+    } else { /* of a stratum that is complete */
+        r->time += time * f->weight;
+    }
+}
+
+/* ---- what a timed visit costs ---- */
+
+static inline int32_t sample_median(const int32_t *from, uint32_t count)
+{
+    int32_t sorted[PROBE_PAIRS];
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t k = i;
+        for (; k && sorted[k - 1] > from[i]; k--)
+            sorted[k] = sorted[k - 1];
+        sorted[k] = from[i];
+    }
+    return sorted[count / 2];
+}
+
+/* The counted block behind a timed one has ended. */
+static SAMPLE_RARELY void sample_pair(struct probe_site *s, uint64_t now)
+{
+    int64_t timed = (int64_t)(s->block_ended - s->block_began + s->block_cost);
+    int64_t cost = (timed - (int64_t)(now - s->block_ended)) / RECORD_BLOCK;
+    uint64_t calibrated = s->calibrated;
+    int32_t apart[PROBE_PAIRS];
+    if (probe_costs.calibrated_only || (s->kind == LOUPE_SITE_PROCEDURE && s->unknown < RECORD_BLOCK))
+        return;
+    cost = cost > INT32_MAX / 2 ? INT32_MAX / 2 : cost < -(INT32_MAX / 2) ? -(INT32_MAX / 2) : cost;
+    s->pairs[s->pair_count++ % PROBE_PAIRS] = (int32_t)cost;
+    uint32_t count = s->pair_count < PROBE_PAIRS ? s->pair_count : PROBE_PAIRS;
+    if (count < SAMPLE_PAIRS_MIN)
+        return;
+    int32_t median = sample_median(s->pairs, count);
+    for (uint32_t i = 0; i < count; i++)
+        apart[i] = s->pairs[i] > median ? s->pairs[i] - median : median - s->pairs[i];
+    s->cost = median < 0 ? 0 : (uint64_t)median;
+    s->cost = s->cost > 4 * calibrated ? 4 * calibrated : s->cost;
+    s->inside = calibrated ? s->cost * s->calibrated_inside / calibrated : 0;
+    s->record->cost = s->cost;
+    s->record->cost_spread = (uint32_t)sample_median(apart, count);
+    s->record->pairs = s->pair_count;
+}
+
+/* ---- strata ---- */
+
+/* Adds size * (size - 1) / 2 * difference^2: the variance that one block in `size` leaves, from
+ * two blocks that follow each other. In 1/256 ticks squared. */
+static inline void sample_square(struct record_probe *r, int64_t difference, uint32_t size)
+{
+    uint64_t d = (uint64_t)(difference < 0 ? -difference : difference) >> RECORD_TIME_SHIFT / 2;
+    d = d > (uint64_t)1 << 46 ? (uint64_t)1 << 46 : d;
+    unsigned __int128 sum = (unsigned __int128)r->squares[1] << 64 | r->squares[0];
+    sum += (unsigned __int128)d * d * ((uint64_t)size * (size - 1) / 2);
+    r->squares[0] = (uint64_t)sum;
+    r->squares[1] = (uint64_t)(sum >> 64);
+    r->strata++;
+}
+
+/* How often a procedure was entered from code without probes is known; how that is shared out among
+ * the places it was called from is taken from the block that was timed. */
+static inline void sample_end_callers(struct probe_site *s)
+{
+    int64_t entries = s->balance - s->floor;
+    if (s->unknown || s->size == 1)
+        s->balance = s->floor; /* else the next block has to tell */
+    for (struct probe_caller *c = s->callers; c; c = c->next) {
+        if (s->size > 1 && s->unknown && entries > 0)
+            c->record->count += (uint64_t)entries * c->block_count / s->unknown;
+        c->block_count = 0;
+        if (s->size > 1) {
+            c->record->state |= RECORD_PROBE_SAMPLED;
+            sample_square(c->record, c->block_time - c->last_time, s->size);
+        }
+        c->last_time = c->block_time;
+        c->block_time = 0;
+    }
+}
+
+/* The visits of a stratum are complete: those that were timed stand for all. `begin` is where the
+ * next one began. */
+static inline void sample_end_stratum(struct probe_site *s, uint64_t begin)
+{
+    struct record_probe *r = s->record;
+    begin = begin < r->stratum_begin ? r->stratum_begin : begin; /* after a reset */
+    int64_t visits = (int64_t)(begin - r->stratum_begin), begun = s->begun;
+    __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    if (begun) {
+        int64_t mean = r->stratum_time / begun, rest = r->stratum_time % begun;
+        int64_t block = mean * RECORD_BLOCK + rest * RECORD_BLOCK / begun;
+        r->time += mean * visits + rest * visits / begun;
+        r->mean = mean;
+        if (s->size > 1 && s->last_known)
+            sample_square(r, block - s->last_time, s->size);
+        s->last_time = block;
+        s->last_known = true;
+    } else {
+        r->time += r->mean * visits;
+    }
+    if (r->state & RECORD_PROBE_TIMED && (s->size > 1 || s->missed))
+        r->state |= RECORD_PROBE_SAMPLED;
+    r->stratum_begin = begin;
+    r->stratum_size = s->next_size;
+    r->stratum_time = 0;
+    r->stratum_timed = 0;
+    if (s->kind == LOUPE_SITE_PROCEDURE)
+        sample_end_callers(s);
+    __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
+    s->size = s->next_size;
+    s->serial++;
+    s->begun = s->missed = 0;
+}
+
+static inline uint64_t sample_random(struct probe_thread *p)
+{
+    uint64_t x = p->random;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return p->random = x;
+}
+
+/* How many sites share the budget: found out by how much of it is spent. */
+static inline void sample_pressure(struct probe_thread *p, uint64_t now, uint32_t budget)
+{
+    uint64_t span = now + p->delay - p->window_began, spent = p->delay - p->window_delay;
+    if (span < (uint64_t)SAMPLE_WINDOW << RECORD_TIME_SHIFT)
+        return;
+    uint64_t ratio = (spent >> RECORD_TIME_SHIFT) * 256 * 10000 / budget / (span >> RECORD_TIME_SHIFT);
+    if (ratio > 256)
+        p->pressure = p->pressure * (ratio > 1024 ? 1024 : ratio) / 256;
+    else if (ratio < 192)
+        p->pressure = p->pressure * 7 / 8;
+    p->pressure = p->pressure < 256 ? 256 : p->pressure > 1 << 20 ? 1 << 20 : p->pressure;
+    p->window_began = now + p->delay;
+    p->window_delay = p->delay;
+}
+
+/* The size of the next stratum, from the rate of visits since the last choice. `now` is virtual. */
+static inline uint32_t sample_size(struct probe_thread *p, struct probe_site *s, uint64_t now)
+{
+    uint32_t budget = __atomic_load_n(&loupe_process.writer.header->control.budget, __ATOMIC_RELAXED);
+    uint64_t executions = sample_executions(s), visits = executions - s->visits;
+    int64_t took = (int64_t)(now - s->decided) >> RECORD_TIME_SHIFT;
+    s->decided = now;
+    s->visits = executions;
+    took = took > 0 ? took : 1;
+    if (budget == RECORD_BUDGET_OFF) /* now and then a block that is only counted, for the cost */
+        return (uint64_t)took < visits * SAMPLE_LONG && sample_random(p) % RECORD_BLOCK == 0 ? 2 : 1;
+    if (!budget)
+        budget = 1;
+    sample_pressure(p, now, budget);
+    uint64_t cost = s->cost > probe_costs.slow ? s->cost : probe_costs.slow;
+    uint64_t ticks = visits * cost >> RECORD_TIME_SHIFT; /* if all of them were timed */
+    uint64_t size = ticks * p->pressure / 256 * 10000 / budget / (uint64_t)took + 1;
+    if (s->kind == LOUPE_SITE_PROCEDURE && !s->unknown && size < 2 * (uint64_t)s->size)
+        size = size > 1 ? 2 * (uint64_t)s->size : 1; /* nobody to time: look less often */
+    if (size > (uint64_t)SAMPLE_GROWTH * s->size)
+        size = (uint64_t)SAMPLE_GROWTH * s->size;
+    return size > SAMPLE_SIZE_MAX ? SAMPLE_SIZE_MAX : (uint32_t)size;
+}
+
+/* Nothing to be seen until the next block, but that entries of procedures have to know how matters
+ * stood at the visit before it. */
+static inline uint32_t sample_gap(struct probe_site *s)
+{
+    bool entry = s->kind == LOUPE_SITE_PROCEDURE && s->rest > 1;
+    s->phase = entry ? PROBE_SYNC : PROBE_BETWEEN;
+    return s->rest - entry;
+}
+
+/* The block that was timed has ended: what comes next. Returns visits until this site is wanted
+ * again; 0: this one is the first of a new block. */
+static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s, uint64_t now)
+{
+    uint32_t rest = s->size - 1 - s->drawn; /* blocks of this stratum behind the one timed */
+    s->block_ended = now;
+    s->next_size = sample_size(p, s, now);
+    s->drawn = s->next_size > 1 ? (uint32_t)((sample_random(p) >> 32) * s->next_size >> 32) : 0;
+    s->rest = (rest + s->drawn) * RECORD_BLOCK;
+    if (!s->rest)
+        return 0;
+    int64_t took = (int64_t)(s->block_ended - s->block_began) >> RECORD_TIME_SHIFT;
+    /* An entry must see the visit before its block, see sample_gap. */
+    uint32_t room = s->kind == LOUPE_SITE_PROCEDURE ? 2 * RECORD_BLOCK : RECORD_BLOCK;
+    if (took < (int64_t)SAMPLE_LONG * RECORD_BLOCK && s->rest >= room) {
+        s->phase = PROBE_PAIR;
+        return RECORD_BLOCK;
+    }
+    return sample_gap(s);
+}
+
+static inline void sample_begin_block(struct probe_site *s, uint64_t now)
+{
+    /* this visit is counted already, and the first behind the blocks before it */
+    sample_end_stratum(s, sample_executions(s) - 1 - (uint64_t)s->drawn * RECORD_BLOCK);
+    s->phase = PROBE_BLOCK;
+    s->left = RECORD_BLOCK;
+    s->block_began = now;
+    s->block_cost = 0;
+    s->unknown = 0;
+}
+
+/*
+ * A visit that came to the slow path outside of a block that is timed, or first in it. Returns 0 if
+ * it is the first of one; else in how many visits the site is to come here again.
+ */
+static SAMPLE_RARELY uint32_t sample_turn(struct probe_thread *p, struct probe_site *s, uint64_t real)
+{
+    uint64_t now = (real << RECORD_TIME_SHIFT) - p->delay;
+    uint32_t gap = 0;
+    if (s->phase == PROBE_FIRST) { /* its very first */
+        s->decided = s->block_began = now;
+        s->phase = PROBE_BLOCK;
+        return 0;
+    }
+    if (s->phase == PROBE_BLOCK) {
+        gap = sample_after(p, s, now);
+    } else if (s->phase == PROBE_PAIR) {
+        sample_pair(s, now);
+        s->rest -= RECORD_BLOCK;
+        gap = s->rest ? sample_gap(s) : 0;
+    } else if (s->phase == PROBE_SYNC) {
+        s->phase = PROBE_BETWEEN;
+        gap = 1;
+    }
+    if (gap) {
+        if (s->kind != LOUPE_SITE_PROCEDURE) /* those account for it themselves */
+            p->delay += probe_costs.slow;
+        return gap;
+    }
+    sample_begin_block(s, now);
+    return 0;
+}
+
+/* From now on a call or loop is only counted: what it takes is in other times. */
+static inline void sample_never(struct probe_site *s, struct probe_frame *f)
+{
+    struct record_probe *r = s->record;
+    if (f)
+        f->weight = 0;
+    if (s->kind == LOUPE_SITE_PROCEDURE)
+        return; /* only this execution */
+    s->untimed = true;
+    __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    r->state &= ~(uint32_t)(RECORD_PROBE_TIMED | RECORD_PROBE_SAMPLED);
+    r->time = r->stratum_time = 0;
+    r->timed = r->stratum_timed = 0;
+    __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
+}
+
+#endif

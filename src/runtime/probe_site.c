@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* What slow paths cannot do themselves, on the stack and under the lock of probe_hot.c: the first
+ * visit of a site by a thread, a new caller, resets. */
+#include "runtime/probe.h"
+
+#include "runtime/clock.h"
+#include "runtime/hot.h"
+#include "runtime/options.h"
+#include "runtime/process.h"
+
+#include <errno.h>
+#include <string.h>
+
+static struct record_cursor unit_cursor;
+static uint32_t unit_records;
+
+static uint64_t executions(const struct probe_site *s)
+{
+    return s->record->armed - (uint64_t)(int64_t) * (volatile int32_t *)s->cell;
+}
+
+/* ---- the thread ---- */
+
+static struct probe_thread *new_probes(struct thread *t)
+{
+    struct record_writer *w = &loupe_process.writer;
+    probe_calibrate();
+    probe_costs.calibrated_only = options_calibrated();
+    struct probe_thread *p = pages_alloc(sizeof *p);
+    if (!p)
+        return NULL;
+    p->active = pages_alloc(RECORD_UNITS_MAX * sizeof(*p->active));
+    p->owned = pages_alloc(RECORD_UNITS_MAX * sizeof(*p->owned));
+    if (!p->active || !p->owned) {
+        pages_free(p->active, RECORD_UNITS_MAX * sizeof(*p->active));
+        pages_free(p->owned, RECORD_UNITS_MAX * sizeof(*p->owned));
+        pages_free(p, sizeof *p);
+        return NULL;
+    }
+    struct record_chunk *chunk = record_writer_chunk(w, RECORD_KIND_FRAMES, t->block_index);
+    if (chunk) {
+        p->mirror = (struct record_probe_frames *)(chunk + 1);
+        __atomic_store_n(&chunk->used, 1, __ATOMIC_RELEASE);
+    }
+    p->thread = t;
+    /* Frames of this thread are not mistaken for those of the process it was forked from. */
+    p->serial = clock_now() * PROBE_FRAMES;
+    p->window_began = clock_now() << RECORD_TIME_SHIFT;
+    p->random = clock_now() ^ (uint64_t)(uintptr_t)p;
+    p->pressure = 256;
+    p->control = t->control;
+    return p;
+}
+
+static struct probe_thread *this_thread(void)
+{
+    struct thread *t = loupe_tls.self;
+    if (!t) {
+        t = !loupe_process.hold && process_open() ? thread_acquire() : NULL;
+        if (!t)
+            return NULL;
+    }
+    if (!t->probes)
+        t->probes = new_probes(t);
+    loupe_probes = t->probes;
+    if (loupe_probes)
+        thread_control(t);
+    return loupe_probes;
+}
+
+/* ---- cells ---- */
+
+static bool say_unit(struct probe_unit *u)
+{
+    uintptr_t bias;
+    if (u->record != UINT32_MAX)
+        return true;
+    u->module = module_at((uintptr_t)u->unit, &bias);
+    struct record_unit *r =
+        record_cursor_next(&loupe_process.writer, &unit_cursor, RECORD_KIND_UNITS, 0, sizeof *r);
+    if (!r)
+        return false;
+    *r = (struct record_unit){u->id, u->module, u->sites};
+    record_cursor_publish(&unit_cursor);
+    u->record = unit_records++;
+    return true;
+}
+
+/* Small units share a chunk; a large one has a run of its own. */
+static struct record_cells *new_cells(struct probe_thread *p, const struct probe_unit *u)
+{
+    struct record_writer *w = &loupe_process.writer;
+    size_t bytes = (sizeof(struct record_cells) + u->sites * sizeof(int32_t) + 7) & ~(size_t)7;
+    struct record_chunk *chunk = p->cells;
+    uint32_t used = chunk ? p->cells_used : 0;
+    if (!chunk || used + bytes > RECORD_CHUNK_ROOM) {
+        size_t count = (bytes + sizeof *chunk + RECORD_CHUNK - 1) / RECORD_CHUNK;
+        chunk = record_writer_run(w, RECORD_KIND_CELLS, p->thread->block_index, (uint32_t)count);
+        if (!chunk)
+            return NULL;
+        used = 0;
+        if (count == 1)
+            p->cells = chunk;
+    }
+    struct record_cells *cells = (struct record_cells *)((char *)(chunk + 1) + used);
+    cells->unit = u->record;
+    cells->sites = u->sites;
+    __atomic_store_n(&chunk->used, used + (uint32_t)bytes, __ATOMIC_RELEASE);
+    if (chunk == p->cells)
+        p->cells_used = used + (uint32_t)bytes;
+    return cells;
+}
+
+static struct probe_cells *own_cells(struct probe_thread *p, uint32_t number)
+{
+    struct probe_unit *u = &probe_units[number];
+    if (p->owned[number])
+        return p->owned[number];
+    struct probe_cells *c = arena_alloc(sizeof *c);
+    size_t bytes = u->sites * sizeof(*c->sites);
+    struct probe_site **sites = bytes > 2048 ? pages_alloc(bytes) : arena_alloc(bytes);
+    struct record_cells *cells = c && sites && say_unit(u) ? new_cells(p, u) : NULL;
+    if (!cells) {
+        record_trouble(loupe_process.writer.header, RECORD_TROUBLE_CELLS);
+        return NULL;
+    }
+    memset(sites, 0, bytes);
+    *c = (struct probe_cells){cells->cells, sites, u->sites};
+    p->owned[number] = c;
+    return c;
+}
+
+/* The table of a module that is this thread's own, in place of the starter's. */
+static void **own_table(struct probe_unit *u, void **at)
+{
+    struct probe_thread *p = loupe_probes;
+    void **from = probe_starter(u);
+    if (*at != from || !from || !p)
+        return *at;
+    struct probe_table *t = p->tables;
+    while (t && t->offset != u->offset)
+        t = t->next;
+    if (!t && (t = arena_alloc(sizeof *t))) {
+        *t = (struct probe_table){.offset = u->offset, .next = p->tables};
+        t->table = pages_alloc(PROBE_MODULE_UNITS * sizeof(*t->table));
+        p->tables = t;
+    }
+    void **table = t ? t->table : NULL;
+    for (uint32_t i = 1; table && i < PROBE_MODULE_UNITS && (from[i] || table[i]); i++)
+        table[i] = from[i];
+    __atomic_store_n(at, (void *)table, __ATOMIC_RELEASE);
+    return table;
+}
+
+/* From now on the thread's probes of the unit go there; NULL: nowhere. */
+static void point_to(struct probe_unit *u, int32_t *cells)
+{
+    void **at = (void **)(thread_pointer() + u->offset);
+    if (u->flags & LOUPE_UNIT_MODULE) {
+        at = own_table(u, at);
+        at = at ? &at[u->index] : NULL;
+    }
+    if (at)
+        __atomic_store_n(at, (void *)cells, __ATOMIC_RELEASE);
+}
+
+/* ---- records ---- */
+
+static struct record_probe *new_record(struct probe_thread *p, const struct probe_site *s,
+                                       const struct record_probe *like, uint32_t *index)
+{
+    struct record_probe *r = NULL;
+    if (p->probe_count < RECORD_PROBES_MAX)
+        r = record_cursor_next(&loupe_process.writer, &p->probes, RECORD_KIND_PROBES,
+                               p->thread->block_index, sizeof *r);
+    if (!r) {
+        record_trouble(loupe_process.writer.header, RECORD_TROUBLE_PROBES);
+        return NULL;
+    }
+    *r = *like;
+    r->kind = s->kind;
+    r->min = UINT64_MAX;
+    r->stratum_size = 1;
+    record_cursor_publish(&p->probes);
+    *index = p->probe_count++;
+    return r;
+}
+
+static bool is_timed(const struct probe_site *s)
+{
+    return s->kind == LOUPE_SITE_LOOP || s->kind == LOUPE_SITE_STATEMENT ||
+           s->kind == LOUPE_SITE_CALL;
+}
+
+static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c, uint32_t number,
+                                   uint32_t site)
+{
+    const struct probe_unit *u = &probe_units[number];
+    uint64_t entry = u->unit->table[site];
+    struct probe_site *s = arena_alloc(sizeof *s);
+    if (!s)
+        return NULL;
+    memset(s, 0, sizeof *s);
+    s->cell = &c->cells[site];
+    s->kind = (uint8_t)(entry >> 56);
+    s->group = probe_group(entry & ((1ull << 56) - 1));
+    s->size = 1;
+    struct record_probe like = {.unit = u->record,
+                                .site = site,
+                                .state = (is_timed(s) ? RECORD_PROBE_TIMED : 0) |
+                                         (p->off ? RECORD_PROBE_HELD : 0),
+                                .caller_module = RECORD_NO_MODULE};
+    s->record = new_record(p, s, &like, &s->index);
+    if (!s->record) /* counted by nobody: let it not come here at each visit */
+        return NULL;
+    bool marked = s->kind == LOUPE_SITE_CALL ||
+                  (s->group && s->group->procedures && s->kind == LOUPE_SITE_STATEMENT);
+    s->calibrated = s->cost = marked ? probe_costs.marked : probe_costs.timed;
+    s->calibrated_inside = s->inside =
+        marked ? probe_costs.marked_inside : probe_costs.timed_inside;
+    s->next_size = 1;
+    s->left = RECORD_BLOCK;
+    s->synced = true; /* there were no calls and no entries before */
+    c->sites[site] = s;
+    return s;
+}
+
+static void *find_site(struct loupe_unit *unit, uint32_t site)
+{
+    struct probe_thread *p = loupe_probes ? loupe_probes : this_thread();
+    uint32_t number = unit->number;
+    if (!number || number >= probe_unit_count || probe_units[number].unit != unit ||
+        site >= probe_units[number].sites)
+        return NULL;
+    struct probe_unit *u = &probe_units[number];
+    if (!p) {
+        if (loupe_process.impossible)
+            point_to(u, NULL);
+        return NULL;
+    }
+    struct probe_cells *c = own_cells(p, number);
+    bool first = !p->active[number];
+    if (first) {
+        point_to(u, c ? c->cells : NULL);
+        p->active[number] = c;
+    }
+    if (!c)
+        return NULL;
+    struct probe_site *s = c->sites[site] ? c->sites[site] : new_site(p, c, number, site);
+    if (!s)
+        c->cells[site] += 1 << 30;
+    else if (first && --*(volatile int32_t *)s->cell >= 0)
+        s = NULL; /* this visit has counted down the starter; now it is counted */
+    return s;
+}
+
+void *probe_rare_site(void *unit, uintptr_t site)
+{
+    int saved = errno;
+    void *s = find_site(unit, (uint32_t)site);
+    if (s)
+        clock_measure(loupe_process.writer.header);
+    errno = saved;
+    return s;
+}
+
+void *probe_rare_caller(void *site, uintptr_t address)
+{
+    int saved = errno;
+    struct probe_site *s = site;
+    struct probe_thread *p = loupe_probes;
+    bool others = s->caller_count >= PROBE_CALLERS;
+    struct probe_caller *c = arena_alloc(sizeof *c), **last = &s->callers;
+    uintptr_t bias = 0;
+    struct record_probe like = {.unit = s->record->unit,
+                                .site = s->record->site,
+                                .state = RECORD_PROBE_TIMED | RECORD_PROBE_CALLER,
+                                .caller_module = RECORD_CALLER_UNKNOWN};
+    if (!others)
+        like.caller_module = module_at(address, &bias);
+    if (like.caller_module == RECORD_NO_MODULE)
+        like.caller_module = RECORD_CALLER_UNKNOWN;
+    if (like.caller_module != RECORD_CALLER_UNKNOWN)
+        like.caller_offset = address - bias;
+    struct record_probe *r = c ? new_record(p, s, &like, &c->index) : NULL;
+    if (r) {
+        c->address = others ? 0 : address;
+        c->record = r;
+        c->next = NULL;
+        while (*last)
+            last = &(*last)->next;
+        *last = c;
+        s->caller_count++;
+    }
+    errno = saved;
+    return r ? c : NULL;
+}
+
+/* ---- control ---- */
+
+static void each_site(struct probe_thread *p, void (*act)(struct probe_site *s))
+{
+    for (uint32_t i = 1; i < probe_unit_count; i++)
+        for (uint32_t k = 0; p->owned[i] && k < p->owned[i]->count; k++)
+            if (p->owned[i]->sites[k])
+                act(p->owned[i]->sites[k]);
+}
+
+static void new_stratum(struct probe_site *s)
+{
+    s->serial++;
+    s->missed = s->begun = 0;
+    s->last_known = false;
+    s->record->stratum_begin = executions(s);
+    s->record->stratum_time = 0;
+    s->record->stratum_timed = 0;
+}
+
+static void clear_record(struct record_probe *r)
+{
+    r->count = r->timed = 0;
+    r->time = r->mean = 0;
+    r->min = UINT64_MAX;
+    r->max = 0;
+    r->squares[0] = r->squares[1] = 0;
+    r->strata = 0;
+    r->state &= ~(uint32_t)RECORD_PROBE_SAMPLED;
+}
+
+static void reset_site(struct probe_site *s)
+{
+    struct record_probe *r = s->record;
+    __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    clear_record(r);
+    r->before = r->held = executions(s);
+    new_stratum(s);
+    if (s->size > 1)
+        r->state |= RECORD_PROBE_SAMPLED;
+    __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
+    for (struct probe_caller *c = s->callers; c; c = c->next)
+        clear_record(c->record);
+}
+
+void probe_reset(struct probe_thread *p)
+{
+    each_site(p, reset_site);
+    for (uint32_t i = 0; i < p->depth; i++) {
+        p->frames[i].begin = (clock_now() << RECORD_TIME_SHIFT) - p->delay;
+        p->frames[i].serial = p->frames[i].site->serial;
+        if (p->mirror && i < RECORD_PROBE_FRAMES)
+            p->mirror->frames[i].begin = p->frames[i].begin >> RECORD_TIME_SHIFT;
+    }
+    p->thread->block->delay_before = p->thread->block->delay;
+}
+
+static void switch_off(struct probe_site *s)
+{
+    struct record_probe *r = s->record;
+    __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    r->held = executions(s);
+    r->state |= RECORD_PROBE_HELD;
+    __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
+}
+
+static void switch_on(struct probe_site *s)
+{
+    struct record_probe *r = s->record;
+    __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    if (r->state & RECORD_PROBE_HELD) {
+        uint64_t unseen = executions(s) - r->held;
+        r->before += unseen;
+        r->stratum_begin += unseen;
+    }
+    r->state &= ~(uint32_t)RECORD_PROBE_HELD;
+    __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
+}
+
+void probe_switch(struct probe_thread *p, bool off)
+{
+    if (off == p->off)
+        return;
+    if (off)
+        probe_close_all(p);
+    each_site(p, off ? switch_off : switch_on);
+    p->off = off;
+}
+
+void *probe_rare_control(void *thread, uintptr_t unused)
+{
+    struct probe_thread *p = thread;
+    int saved = errno;
+    (void)unused;
+    thread_control(p->thread);
+    errno = saved;
+    return NULL;
+}
+
+/* ---- threads ---- */
+
+void probe_end(struct thread *t)
+{
+    if (t->probes)
+        probe_close_all(t->probes);
+    if (loupe_probes == t->probes)
+        loupe_probes = NULL;
+}
+
+void probe_take_over(struct thread *t)
+{
+    struct probe_thread *p = t->probes;
+    if (!p)
+        return;
+    p->inside = 0;
+    p->depth = p->mark_count = 0;
+    memset(p->active, 0, probe_unit_count * sizeof(*p->active));
+}
+
+void probe_forget_all(void)
+{
+    loupe_probes = NULL;
+    unit_cursor = (struct record_cursor){0};
+    unit_records = 0;
+    probe_lock = 0;
+    probe_units_forget();
+    probe_living_forget();
+    probe_point(thread_pointer(), true);
+}
