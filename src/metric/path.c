@@ -42,47 +42,80 @@ size_t run_members(const struct run *run, uint32_t group, uint32_t **members)
     return count;
 }
 
+/* What stands below each node, so that a step down looks at nothing else. */
+struct paths {
+    const struct run *run;
+    double *times;
+    uint32_t *first, *next; /* GRAPH_NONE: no more */
+};
+
+static void list_children(struct paths *p)
+{
+    const struct graph *g = &p->run->graph;
+    for (uint32_t i = 0; i < g->count; i++)
+        p->first[i] = GRAPH_NONE;
+    for (uint32_t i = (uint32_t)g->count; i-- > 1;)
+        if (g->nodes[i].parent < i) {
+            p->next[i] = p->first[g->nodes[i].parent];
+            p->first[g->nodes[i].parent] = i;
+        }
+}
+
+struct dearest {
+    uint32_t node;
+    double time;
+};
+
+static void compare_children(const struct paths *p, uint32_t parent, struct dearest *best)
+{
+    for (uint32_t i = p->first[parent]; i != GRAPH_NONE; i = p->next[i]) {
+        const struct graph_node *c = &p->run->graph.nodes[i];
+        bool unknown = c->kind == GRAPH_CALL && c->parent == 0; /* its procedure stands there too */
+        if (c->kind != GRAPH_REGION && !unknown && !run_outside_time(c) && p->times[i] > 0 &&
+            p->times[i] >= best->time)
+            *best = (struct dearest){i, p->times[i]};
+    }
+}
+
 /* What one comes to next from a node; GRAPH_NONE: it is the node itself that takes the time. A
  * program's time begins with MPI_Init and its own part is all outside MPI: it never wins there. The
  * members of a group are not timed each; what they contain is. */
-static uint32_t dearest(const struct run *run, const double *times, uint32_t from)
+static uint32_t dearest(const struct paths *p, uint32_t from)
 {
-    const struct graph *g = &run->graph;
+    const struct graph *g = &p->run->graph;
     const struct graph_node *n = &g->nodes[from];
     if (n->kind == GRAPH_CALL && n->callee && n->callee < g->count)
         return n->callee;
-    bool group = n->kind == GRAPH_PROCEDURE && n->group == from;
-    uint32_t best = GRAPH_NONE;
-    double most = from ? run_total(run, from).self : 0;
-    for (uint32_t i = from + 1; i < g->count; i++) {
-        const struct graph_node *c = &g->nodes[i];
-        bool below = c->parent == from && c->kind != GRAPH_REGION;
-        if (group)
-            below = c->parent < g->count && c->parent != from && g->nodes[c->parent].group == from;
-        bool unknown = c->kind == GRAPH_CALL && c->parent == 0; /* its procedure stands there too */
-        if (below && !unknown && !run_outside_time(c) && times[i] > 0 && times[i] >= most) {
-            most = times[i];
-            best = i;
-        }
-    }
-    return best;
+    struct dearest best = {GRAPH_NONE, from ? run_total(p->run, from).self : 0};
+    if (n->kind == GRAPH_PROCEDURE && n->group == from && from)
+        for (uint32_t i = p->first[from]; i != GRAPH_NONE; i = p->next[i])
+            compare_children(p, i, &best);
+    else
+        compare_children(p, from, &best);
+    return best.node;
 }
 
 size_t run_hot_path(const struct run *run, uint32_t from, uint32_t **path)
 {
-    size_t count = 0, room = 0;
-    double *times = xcalloc(run->graph.count + 1, sizeof *times);
-    bool *seen = xcalloc(run->graph.count + 1, sizeof *seen);
+    size_t count = 0, room = 0, nodes = run->graph.count;
+    struct paths p = {.run = run,
+                      .times = xcalloc(nodes + 1, sizeof *p.times),
+                      .first = xcalloc(nodes + 1, sizeof *p.first),
+                      .next = xcalloc(nodes + 1, sizeof *p.next)};
+    bool *seen = xcalloc(nodes + 1, sizeof *seen);
     *path = NULL;
     for (size_t i = 0; i < run->value_count; i++)
-        if (run->values[i].node < run->graph.count)
-            times[run->values[i].node] += run->values[i].time;
-    while (from < run->graph.count && !seen[from]) {
+        if (run->values[i].node < nodes)
+            p.times[run->values[i].node] += run->values[i].time;
+    list_children(&p);
+    while (from < nodes && !seen[from]) {
         seen[from] = true;
         *VEC_PUSH(*path, count, room) = from;
-        from = dearest(run, times, from);
+        from = dearest(&p, from);
     }
-    free(times);
+    free(p.times);
+    free(p.first);
+    free(p.next);
     free(seen);
     return count;
 }

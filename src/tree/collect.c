@@ -357,6 +357,10 @@ static void on_probe(void *data, uint32_t block, const struct record_probe_readi
     if (!reading->kind || reading->kind >= LOUPE_SITE_KINDS ||
         (!reading->count && !reading->timed && !(reading->time > 0)))
         return;
+    if (reading->caller_module == RECORD_NO_MODULE) { /* else among the procedure's own */
+        c->totals->events += reading->count;
+        c->totals->visits += reading->count;
+    }
     struct run_value *value = run_add_value(c->run, probe_node(c, reading), c->rank);
     c->totals->values++;
     if (reading->caller_module == RECORD_NO_MODULE) { /* else among the procedure's own */

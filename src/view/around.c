@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -100,13 +99,12 @@ static void facts(const struct part *p, const struct outline *o, uint32_t node)
     table_wrap(p->out, "  ", text.text, p->width);
     strbuf_clear(&text);
     if ((n->kind == GRAPH_PROCEDURE || n->kind == GRAPH_LOOP) && v->time != 0) {
-        bool calls = false, statements = false;
-        double in_calls = outline_inside(o, node, GRAPH_CALL, &calls);
-        double in_statements = outline_inside(o, node, GRAPH_COMMUNICATION, &statements);
+        const struct outline_sum *sum = &o->sums[node];
         strbuf_puts(&text, "self ");
         estimate(&text, v->self, v->self_error != 0, v->self_error);
-        strbuf_printf(&text, "; in it: all calls %s%s, all communications %s", calls ? "~" : "",
-                      format_time(a, in_calls), format_time(b, in_statements));
+        strbuf_printf(&text, "; in it: all calls %s%s, all communications %s",
+                      sum->calls_estimated ? "~" : "", format_time(a, sum->calls),
+                      format_time(b, sum->communications));
         table_wrap(p->out, "  ", text.text, p->width);
     }
     strbuf_free(&text);
@@ -124,7 +122,7 @@ void part_around(const struct part *p, const struct outline *o, uint32_t node)
     strbuf_putc(p->out, '\n');
     tree_begin(&tree, &inner, o, node);
     int depth = chain_rows(&tree, chain, count);
-    tree_node(&tree, node, depth, p->full ? INT_MAX : LEVELS);
+    tree_node(&tree, node, depth, p->full ? TREE_LEVELS : LEVELS);
     tree_end(&tree);
     free(chain);
 }

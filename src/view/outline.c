@@ -107,13 +107,7 @@ bool outline_summed(const struct outline *o, uint32_t node)
 
 bool outline_executed(const struct outline *o, uint32_t node)
 {
-    const struct run_value *total = &o->items[node].total;
-    const uint32_t *below;
-    size_t count = outline_below(o, node, &below);
-    bool executed = total->count || total->time != 0;
-    for (size_t i = 0; i < count && node && !executed; i++)
-        executed = outline_executed(o, below[i]);
-    return executed;
+    return o->sums[node].executed;
 }
 
 size_t outline_outer_callers(const struct outline *o, uint32_t procedure)
@@ -125,35 +119,34 @@ size_t outline_outer_callers(const struct outline *o, uint32_t procedure)
     return outer;
 }
 
-double outline_inside(const struct outline *o, uint32_t node, enum graph_kind kind, bool *estimated)
+/* From the inside out, without recursion: a graph from a file may be of any depth. */
+static void make_sums(struct outline *o)
 {
-    const uint32_t *below;
-    size_t count = outline_below(o, node, &below);
-    double sum = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct graph_node *n = &o->run->graph.nodes[below[i]];
-        if (n->kind == kind && !query_outside_time(n)) {
-            sum += o->items[below[i]].total.time;
-            *estimated |= o->items[below[i]].total.estimated > 0;
-        } else if (n->kind != GRAPH_CALL) {
-            sum += outline_inside(o, below[i], kind, estimated);
+    const struct graph *g = &o->run->graph;
+    for (size_t i = g->count; i-- > 0;) {
+        const struct run_value *total = &o->items[i].total;
+        struct outline_sum *sum = &o->sums[i];
+        sum->executed |= total->count || total->time != 0;
+        sum->own += total->self;
+        sum->own_estimated |= total->self_error != 0; /* not a number is not 0 either */
+        uint32_t parent = g->nodes[i].parent;
+        if (!i || !parent || parent >= i)
+            continue;
+        struct outline_sum *above = &o->sums[parent];
+        above->executed |= sum->executed;
+        if (g->nodes[i].kind == GRAPH_CALL) {
+            above->calls += total->time;
+            above->calls_estimated |= total->estimated > 0;
+        } else if (g->nodes[i].kind == GRAPH_COMMUNICATION) {
+            above->communications += query_outside_time(&g->nodes[i]) ? 0 : total->time;
+        } else {
+            above->calls += sum->calls;
+            above->calls_estimated |= sum->calls_estimated;
+            above->communications += sum->communications;
+            above->own += sum->own;
+            above->own_estimated |= sum->own_estimated;
         }
     }
-    return sum;
-}
-
-double outline_own(const struct outline *o, uint32_t procedure, bool *estimated)
-{
-    const uint32_t *below;
-    size_t count = outline_below(o, procedure, &below);
-    double sum = o->items[procedure].total.self;
-    *estimated |= o->items[procedure].total.self_error != 0; /* not a number is not 0 either */
-    for (size_t i = 0; i < count; i++) {
-        enum graph_kind kind = o->run->graph.nodes[below[i]].kind;
-        if (kind == GRAPH_LOOP || kind == GRAPH_PROCEDURE)
-            sum += outline_own(o, below[i], estimated);
-    }
-    return sum;
 }
 
 /* A list belongs to a node; the lists of calls to the procedure that they lead to. */
@@ -203,6 +196,7 @@ struct outline *outline_new(const struct run *run)
     size_t count = run->graph.count;
     o->run = run;
     o->items = xcalloc(count + 1, sizeof *o->items);
+    o->sums = xcalloc(count + 1, sizeof *o->sums);
     o->home = xcalloc(count + 1, sizeof *o->home);
     o->hot = xcalloc(count + 1, sizeof *o->hot);
     for (uint32_t i = 0; i < count; i++) {
@@ -211,6 +205,7 @@ struct outline *outline_new(const struct run *run)
         o->estimated |= o->items[i].total.estimated > 0;
         o->iterations |= o->items[i].total.iterations > 0;
     }
+    make_sums(o);
     make_lists(o);
     if (count)
         find_homes(o);
@@ -222,6 +217,7 @@ void outline_free(struct outline *o)
     if (!o)
         return;
     free(o->items);
+    free(o->sums);
     free(o->below.nodes);
     free(o->below.starts);
     free(o->callers.nodes);

@@ -14,9 +14,18 @@ struct outline_list {
     uint32_t *starts; /* list n is nodes[starts[n]] up to nodes[starts[n + 1]] */
 };
 
+/* What stands in a procedure or loop at any depth, without following calls. */
+struct outline_sum {
+    double calls, communications; /* time of all call and communication statements */
+    double own;                   /* outside of both: self, and that of the loops in it */
+    bool calls_estimated, own_estimated;
+    bool executed; /* it was, or something in it was */
+};
+
 struct outline {
     const struct run *run;
     struct query_item *items;    /* one for each node */
+    struct outline_sum *sums;    /* one for each node */
     struct outline_list below;   /* of a node, as written; procedures only below their group */
     struct outline_list callers; /* of a procedure or group: all calls that lead to it */
     uint32_t *home;  /* of a procedure: the call below which it is written out; 0: at the top;
@@ -48,13 +57,6 @@ bool outline_summed(const struct outline *o, uint32_t node);
 bool outline_executed(const struct outline *o, uint32_t node);
 /* The calls of a procedure that were executed and are no recursion. */
 size_t outline_outer_callers(const struct outline *o, uint32_t procedure);
-/* Time of what stands in a procedure or loop, at any depth, without following calls. */
-double outline_inside(const struct outline *o, uint32_t node, enum graph_kind kind,
-                      bool *estimated);
-
-/* What a procedure takes itself, in its loops too: outside calls and communications. */
-double outline_own(const struct outline *o, uint32_t procedure, bool *estimated);
-
 /* "call P4 solver.c:14", "for loop solver.c:11", "procedure P3 solver.c:8"; `within` adds " in P3".
  * Owned by the caller. The brief one, for narrow tables, is NULL where there is none. */
 char *outline_name(const struct outline *o, uint32_t node, bool within);

@@ -103,13 +103,10 @@ static void procedure_rows(const struct part *p, struct table *t, const struct o
     size_t count = outline_callers(o, item->node, &calls), listed = 0, rest = 0;
     part_line(p, item->node);
     time_cells(t, o, item->node);
-    bool estimated = false;
-    double own = outline_own(o, item->node, &estimated);
-    cell_estimate(t, summed ? 0 : own, estimated);
+    const struct outline_sum *sum = &o->sums[item->node];
+    cell_estimate(t, summed ? 0 : sum->own, sum->own_estimated);
     cell_count(t, item->total.count);
-    estimated = false;
-    double calls_in = outline_inside(o, item->node, GRAPH_CALL, &estimated);
-    cell_estimate(t, calls_in, estimated);
+    cell_estimate(t, sum->calls, sum->calls_estimated);
     spread_cell(t, o, item->node);
     procedure_cell(t, o, item->node, 0, summed ? "its statements" : NULL);
     table_style(t, TABLE_HEAD);
@@ -276,9 +273,11 @@ void part_timed(const struct part *p, const struct outline *o, enum graph_kind k
         strbuf_printf(p->out, "no %s was executed\n", graph_kind_name(kind));
     part_more(p, (size_t)p->top, count, loop ? "loops" : "calls");
     strbuf_putc(p->out, '\n');
-    part_note(p, loop ? "Self is outside what stands in the loop and is timed itself. Iterations "
-                        "are counted where that does not slow the loop."
-                      : "A call without a time is counted only: recursion, or through a pointer.");
+    part_note(p, loop
+                     ? "Self is outside what stands in the loop and is timed itself. Iterations "
+                       "are counted where that does not slow the loop."
+                     : "A call without a time is counted only: recursion, through a pointer, or of "
+                       "code without probes inside an expression.");
     part_legend(p, o);
     not_executed(p, all - count, graph_kind_name(kind));
     table_free(t);
@@ -314,9 +313,8 @@ void part_self(const struct part *p, size_t most)
     for (uint32_t i = 1; i < p->run->graph.count; i++)
         if (p->run->graph.nodes[i].kind == GRAPH_PROCEDURE && listed(o, &o->items[i]) &&
             !outline_summed(o, i)) {
-            own[count] = (struct own){.item = &o->items[i]};
-            own[count].self = outline_own(o, i, &own[count].estimated);
-            count++;
+            const struct outline_sum *sum = &o->sums[i];
+            own[count++] = (struct own){&o->items[i], sum->own, sum->own_estimated};
         }
     if (count)
         qsort(own, count, sizeof *own, by_self);

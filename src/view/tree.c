@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "view/format.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +179,7 @@ static void fold_row(struct tree *tree, size_t folded, double time, int depth)
         table_cell(tree->t, "%s", "");
     table_cell(tree->t, "%sand %zu more, %s", indent, folded, format_time(text, time));
     table_style(tree->t, TABLE_FAINT);
+    tree->folded = true;
     free(indent);
 }
 
@@ -206,14 +206,11 @@ void tree_below(struct tree *tree, uint32_t node, int depth, int levels)
             kept[rows++] = below[i];
     for (size_t i = 0; i < rows; i++) {
         const struct query_item *item = &tree->o->items[kept[i]];
-        bool leaf = small(tree, kept[i]);
-        /* a line of its own takes no more room than "and 1 more" */
-        bool alone = i + 1 == rows && !folded;
-        if ((leaf && !alone) || i >= (size_t)tree->p->top) {
+        if (small(tree, kept[i]) || i >= (size_t)tree->p->top) {
             folded++;
             time += isnan(item->share) ? 0 : item->total.time;
         } else {
-            tree_node(tree, kept[i], depth, leaf ? 1 : levels);
+            tree_node(tree, kept[i], depth, levels);
         }
     }
     if (folded && (time >= tree->least || rows > (size_t)tree->p->top))
@@ -244,10 +241,12 @@ void tree_end(struct tree *tree)
     if (tree->unknown)
         part_note(p, "An unknown caller is code without probes, such as a library that calls back; "
                      "the call into that code has the time too.");
-    if (tree->left_out) {
+    if (tree->left_out || (tree->folded && !p->limited)) {
         struct strbuf text = {0};
-        strbuf_printf(&text, "Left out: %zu below 0.5%% of the run; --full shows them.",
-                      tree->left_out);
+        strbuf_puts(&text, "What takes less than 0.5% of the run is put together");
+        if (tree->left_out)
+            strbuf_printf(&text, " or left out (%zu)", tree->left_out);
+        strbuf_puts(&text, "; --full shows it.");
         part_note(p, text.text);
         strbuf_free(&text);
     }
@@ -265,7 +264,7 @@ static void left_over(struct tree *tree)
         bool member = group && group != node;
         if (!member && !tree->shown[node] && items[i].total.time >= tree->least &&
             outline_executed(o, node))
-            procedure(tree, node, 1, INT_MAX);
+            procedure(tree, node, 1, TREE_LEVELS);
     }
     free(items);
 }
@@ -276,7 +275,7 @@ void part_tree(const struct part *p)
     struct tree tree;
     tree_begin(&tree, p, o, 0);
     tree_row(&tree, 0, 0, NULL);
-    tree_below(&tree, 0, 1, INT_MAX);
+    tree_below(&tree, 0, 1, TREE_LEVELS);
     if (!p->limited)
         left_over(&tree);
     tree_end(&tree);
@@ -288,6 +287,7 @@ void part_tree(const struct part *p)
     if (regions)
         part_note(p, "A region contains what runs inside it, also of the procedures.");
     if (outside)
-        part_note(p, "Initialising and finalising MPI is outside the ranks' time.");
+        part_note(p, "Initialising and finalising MPI is outside the ranks' time, yet part of the "
+                     "procedures that do it.");
     outline_free(o);
 }

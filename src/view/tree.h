@@ -5,6 +5,9 @@
 
 #include "view/parts.h"
 
+/* A graph from a file may be of any depth, the stack is not. What lies deeper stands at the top. */
+enum { TREE_LEVELS = 400 };
+
 struct tree {
     const struct part *p;
     const struct outline *o;
@@ -14,7 +17,8 @@ struct tree {
     bool *shown;      /* procedures that are written out already */
     uint32_t subject; /* what was asked for: marked in place of the hot path; 0: the hot path */
     double least;     /* seconds below which lines are put together */
-    size_t left_out;  /* what was too small, together with its neighbours, for a line */
+    bool folded;      /* there are lines that stand for several */
+    size_t left_out;  /* what was too small, together with its neighbours, even for such a line */
     bool unknown;     /* there are callers without probes */
     bool totals;      /* a procedure shows what all its callers cost */
 };

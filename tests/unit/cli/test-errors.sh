@@ -28,6 +28,14 @@ refuses "unknown option in LOUPE" "LOUPE: unknown option bogus; possible: verbos
 refuses "near match in LOUPE" "did you mean peers?" env LOUPE=verbose,peer=3 "$loupe" ps
 refuses "bad value in LOUPE" "from 1 to 4096" env LOUPE=peers=x "$loupe" run -- true
 
+refuses "a listing and a level" "--source goes with neither" \
+    "$loupe" report x.loupe --source a.c --by loop
+refuses "a listing as JSON" "--source is a listing" "$loupe" report x.loupe --source a.c --json
+refuses "no such level of top" "no such level" "$loupe" top --by nosuch
+refuses "no line for top" "not FILE:LINE" "$loupe" top --at nosuch
+refuses "a listing and a statement in top" "--source goes with neither" \
+    "$loupe" top --source a.c --at b.c:1
+
 refuses "no such path" "./nosuch: no such program" "$loupe" run -- ./nosuch
 refuses "no such name" "no such program in PATH" "$loupe" run -- nosuchprogram
 printf '#!/bin/sh\n' >here-only

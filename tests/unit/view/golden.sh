@@ -120,6 +120,8 @@ compare view-recursion-at-several.txt recursion rec.c:28
 compare view-deep-program-80.txt deep program 80
 compare view-deep-procedure-top.txt deep procedure 80 2
 compare view-deep-at.txt deep deep.c:391 80
+compare view-crumbs-program.txt crumbs program
+compare view-crumbs-at.txt crumbs crumbs.c:1 80
 compare view-awkward-summary-80.txt awkward summary 80
 compare view-awkward-program-80.txt awkward program 80
 compare view-awkward-procedure-80.txt awkward procedure 80

@@ -242,6 +242,23 @@ static struct run *deep(void)
     return run;
 }
 
+/* Many calls that are small each and not together. */
+static struct run *crumbs(void)
+{
+    struct run *run = begin("crumbs", 1, 100);
+    uint32_t main = node(run, 0, GRAPH_PROCEDURE, "main", "crumbs.c", 1, 50);
+    value(run, main, 1, 100, 90.4);
+    value(run, call(run, 0, main, NULL, 0), 1, 100, 0);
+    for (uint32_t i = 0; i < 24; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "crumb_%u", i);
+        uint32_t crumb = node(run, 0, GRAPH_PROCEDURE, name, "crumbs.c", 60 + i, 60 + i);
+        value(run, crumb, 10, 0.4, 0.4);
+        value(run, call(run, main, crumb, "crumbs.c", 2 + i), 10, 0.4, 0);
+    }
+    return run;
+}
+
 /* Names and places that must not break a line, several nodes on one, a region, code that has no
  * probes beside code that has. */
 static struct run *awkward(void)
@@ -286,6 +303,7 @@ struct run *fixture_probed(const char *name)
                       : !strcmp(name, "recursion") ? recursion()
                       : !strcmp(name, "deep")      ? deep()
                       : !strcmp(name, "awkward")   ? awkward()
+                      : !strcmp(name, "crumbs")    ? crumbs()
                                                    : NULL;
     if (run)
         run_finish(run);
