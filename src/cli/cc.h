@@ -87,7 +87,7 @@ struct cc_words { /* for execvp: at[count] is NULL */
 struct cc_line {
     struct cc_words compiler; /* with ccache and the like before it */
     const char *driver;       /* the compiler itself */
-    char **original;          /* all of it as it was typed */
+    struct cc_words original; /* all of it as it was typed */
     struct cc_word *words;    /* behind the compiler, response files expanded */
     size_t count, room;
     struct cc_source *sources;

@@ -120,8 +120,8 @@ def program_says(root):
 def compare(what, command, probed, env=None, stdin=b'', files=True):
     """probed: names that must carry the mark; all other files must not."""
     plain, ours = project('plain'), project('probed')
-    expected = run(command, plain, env, stdin)
-    got = run([LOUPE, 'cc'] + command, ours, env, stdin)
+    expected = run([w.replace('SRC', plain + '/src') for w in command], plain, env, stdin)
+    got = run([LOUPE, 'cc'] + [w.replace('SRC', ours + '/src') for w in command], ours, env, stdin)
     problems = []
     for label, a, b in zip(('status', 'stdout', 'stderr'), expected, got):
         if isinstance(a, bytes):
@@ -213,6 +213,9 @@ def compiling(cc, cxx):
     both('-print-file-name', ['-print-file-name=libc.so'])
     both('--help', ['--help'])
     both('an unknown option', ['-c', '-fno-such-thing', 'two.c'])
+    both('prefix maps of the user', [f'-ffile-prefix-map={SCRATCH}/probed/src=where',
+                                     f'-ffile-prefix-map={SCRATCH}/plain/src=where', '-g', '-Iinc',
+                                     'two.c', 'SRC/m.c'], ['a.out'])
     both('-pipe -g -O2', ['-pipe', '-g', '-O2', '-c', 'two.c'], ['two.o'])
     both('-flto', ['-flto', '-O2', '-o', 'prog', 'two.c'] + m, ['prog'])
     both('-m32 is left alone', ['-m32', '-c', 'two.c'])
