@@ -165,6 +165,9 @@ const char *cc_base_of(const char *path);
  * the others by the same relative names. */
 void cc_mirror(const struct cc_unit *unit, const char *tree, const char *source);
 
+/* Whether the compiler can map names in macros too. */
+bool cc_maps_macros(const struct cc_unit *unit);
+
 /* Where -MD writes to for a source, and the target that it names there. */
 const char *cc_depends_file(const struct cc_unit *unit);
 const char *cc_depends_target(const struct cc_unit *unit);

@@ -92,15 +92,29 @@ static const char *users_map(const struct cc_line *line, const char *kind, const
     return result;
 }
 
+bool cc_maps_macros(const struct cc_unit *unit)
+{
+    return unit->answer.major >= (unit->answer.clang ? 10 : 8);
+}
+
 /* The compiler maps a name once, so ours must have the user's maps in them. */
+static void add_map(const struct cc_unit *unit, const char *kind, size_t i, struct cc_words *out)
+{
+    const char *said = unit->maps.at[i + 1];
+    /* To clang, "a.h" beside "a.c" is "./a.h". In debug information that is the source too. */
+    if (!*said && unit->answer.clang && strcmp(kind, "macro") == 0)
+        said = "./";
+    cc_add(out, cc_text("-f%s-prefix-map=%s=%s", kind, unit->maps.at[i],
+                        users_map(unit->line, kind, said)));
+}
+
 static void add_maps(const struct cc_unit *unit, struct cc_words *out)
 {
-    static const char *const kinds[] = {"debug", "macro"};
-    size_t count = unit->answer.major >= (unit->answer.clang ? 10 : 8) ? 2 : 1;
-    for (size_t i = 0; i < unit->maps.count; i += 2)
-        for (size_t k = 0; k < count; k++)
-            cc_add(out, cc_text("-f%s-prefix-map=%s=%s", kinds[k], unit->maps.at[i],
-                                users_map(unit->line, kinds[k], unit->maps.at[i + 1])));
+    for (size_t i = 0; i < unit->maps.count; i += 2) {
+        add_map(unit, "debug", i, out);
+        if (cc_maps_macros(unit))
+            add_map(unit, "macro", i, out);
+    }
 }
 
 /* Warnings stay warnings: a probe must not turn one of its own into an error. */
@@ -155,8 +169,11 @@ static void instrumented_command(const struct cc_unit *unit, const char *object,
         cc_add(out, "-g1");
     cc_add(out, "-include");
     cc_add(out, cc_text("%s/unit.h", unit->directory));
+    /* gcc leaves out the last -iquote if it is the same directory as the first -I. */
     cc_add(out, "-iquote");
     cc_add(out, cc_text("%s/quote", unit->directory));
+    cc_add(out, "-iquote");
+    cc_add(out, cc_text("%s/empty", unit->directory));
     add_maps(unit, out);
     for (size_t i = 0; i < line->count; i++)
         add_word(unit, i, depends, out);
