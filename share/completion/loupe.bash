@@ -11,15 +11,15 @@ _loupe() {
     local i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run exec report top graph ps collect ctl doctor help --help --version" \
+        COMPREPLY=($(compgen -W "cc c++ run exec report top graph ps collect ctl doctor help --help --version" \
             -- "$cur"))
         return
     fi
     # Behind the program's name everything is the program's.
-    if [[ $command == run || $command == exec ]]; then
+    if [[ $command == run || $command == exec || $command == cc || $command == c++ ]]; then
         for ((i = 2; i < COMP_CWORD; i++)); do
             case ${COMP_WORDS[i]} in
-            -o | --output | --peers | --grace | --top | --job | -j) ((i++)) ;;
+            -o | --output | --peers | --grace | --top | --job | -j | --filter) ((i++)) ;;
             --)
                 ((i++))
                 break
@@ -38,7 +38,7 @@ _loupe() {
         fi
     fi
     case $prev in
-    -o | --output)
+    -o | --output | --filter)
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
@@ -57,6 +57,7 @@ _loupe() {
     --peers | --grace | --top | --at | --interval | -i) return ;;
     esac
     case $command in
+    cc | c++) options="--all --filter --no-debug" ;;
     run) options="--output --force --quiet --peers --grace --top" ;;
     exec) options="--job --output --force --quiet --peers --grace --top" ;;
     report) options="--by --at --source --top --json --full --color --no-color" ;;
@@ -78,7 +79,7 @@ _loupe() {
         4) COMPREPLY=($(compgen -W "on off reset" -- "$cur")) ;;
         esac
         ;;
-    help) COMPREPLY=($(compgen -W "run exec report top graph ps collect ctl doctor" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "cc c++ run exec report top graph ps collect ctl doctor" -- "$cur")) ;;
     esac
 }
 complete -o filenames -F _loupe loupe

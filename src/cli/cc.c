@@ -141,10 +141,10 @@ static int compile(const struct command *command, bool cxx, int argc, char **arg
     if (line.plain) {
         if (line.sources_count)
             say_plain(line.words[line.sources[0].word].text, line.plain);
-        cc_exec((const char *const *)argv);
+        cc_exec(line.original.at);
     }
     if (!instrument_all())
-        cc_exec((const char *const *)argv);
+        cc_exec(line.original.at);
     compile_all();
     return 0;
 }

@@ -87,7 +87,7 @@ struct cc_words { /* for execvp: at[count] is NULL */
 struct cc_line {
     struct cc_words compiler; /* with ccache and the like before it */
     const char *driver;       /* the compiler itself */
-    char **original;          /* all of it as it was typed */
+    struct cc_words original; /* all of it as it was typed */
     struct cc_word *words;    /* behind the compiler, response files expanded */
     size_t count, room;
     struct cc_source *sources;
@@ -164,6 +164,9 @@ const char *cc_base_of(const char *path);
 /* Puts links to the headers that are not instrumented beside those that are, so that each finds
  * the others by the same relative names. */
 void cc_mirror(const struct cc_unit *unit, const char *tree, const char *source);
+
+/* Whether the compiler can map names in macros too. */
+bool cc_maps_macros(const struct cc_unit *unit);
 
 /* Where -MD writes to for a source, and the target that it names there. */
 const char *cc_depends_file(const struct cc_unit *unit);

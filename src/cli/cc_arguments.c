@@ -200,6 +200,8 @@ void cc_line_parse(struct cc_line *line, const char *const *argv)
 {
     struct cc_words rest = {0};
     const char *forced = NULL;
+    for (size_t i = 0; argv[i]; i++)
+        cc_add(&line->original, argv[i]);
     split_compiler(line, argv, &rest);
     line->cxx = is_cxx_driver(line->driver) || (line->cxx && !is_c_driver(line->driver));
     cc_response_expand(&rest);

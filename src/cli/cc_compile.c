@@ -74,19 +74,53 @@ static int compile_plain(const struct cc_unit *unit, const char *object, const c
     return status;
 }
 
+/* What the user's own maps make of a name; of several that fit the last one counts. */
+static const char *users_map(const struct cc_line *line, const char *kind, const char *name)
+{
+    const char *const options[] = {cc_text("-f%s-prefix-map=", kind), "-ffile-prefix-map="};
+    const char *result = name;
+    for (size_t i = 0; i < line->count; i++)
+        for (size_t k = 0; k < 2; k++) {
+            size_t len = strlen(options[k]);
+            const char *old = line->words[i].text + len;
+            if (strncmp(line->words[i].text, options[k], len) != 0 || !strchr(old, '='))
+                continue;
+            size_t old_len = strcspn(old, "=");
+            if (strncmp(name, old, old_len) == 0)
+                result = cc_text("%s%s", old + old_len + 1, name + old_len);
+        }
+    return result;
+}
+
+bool cc_maps_macros(const struct cc_unit *unit)
+{
+    return unit->answer.major >= (unit->answer.clang ? 10 : 8);
+}
+
+/* The compiler maps a name once, so ours must have the user's maps in them. */
+static void add_map(const struct cc_unit *unit, const char *kind, size_t i, struct cc_words *out)
+{
+    const char *said = unit->maps.at[i + 1];
+    /* To clang, "a.h" beside "a.c" is "./a.h". In debug information that is the source too. */
+    if (!*said && unit->answer.clang && strcmp(kind, "macro") == 0)
+        said = "./";
+    cc_add(out, cc_text("-f%s-prefix-map=%s=%s", kind, unit->maps.at[i],
+                        users_map(unit->line, kind, said)));
+}
+
 static void add_maps(const struct cc_unit *unit, struct cc_words *out)
 {
-    /* Of macros too, where the compiler can. */
-    bool all = unit->answer.major >= (unit->answer.clang ? 10 : 8);
-    for (size_t i = 0; i < unit->maps.count; i += 2)
-        cc_add(out, cc_text("-f%s-prefix-map=%s=%s", all ? "file" : "debug", unit->maps.at[i],
-                            unit->maps.at[i + 1]));
+    for (size_t i = 0; i < unit->maps.count; i += 2) {
+        add_map(unit, "debug", i, out);
+        if (cc_maps_macros(unit))
+            add_map(unit, "macro", i, out);
+    }
 }
 
 /* Warnings stay warnings: a probe must not turn one of its own into an error. */
 static const char *without_errors(const char *word)
 {
-    if (strncmp(word, "-Werror=", 8) == 0)
+    if (strncmp(word, "-Werror=", 8) == 0 || strncmp(word, "-Werror-", 8) == 0)
         return cc_text("-W%s", word + 8);
     return strcmp(word, "-pedantic-errors") == 0 ? "-pedantic" : NULL;
 }
@@ -135,8 +169,11 @@ static void instrumented_command(const struct cc_unit *unit, const char *object,
         cc_add(out, "-g1");
     cc_add(out, "-include");
     cc_add(out, cc_text("%s/unit.h", unit->directory));
+    /* gcc leaves out the last -iquote if it is the same directory as the first -I. */
     cc_add(out, "-iquote");
     cc_add(out, cc_text("%s/quote", unit->directory));
+    cc_add(out, "-iquote");
+    cc_add(out, cc_text("%s/empty", unit->directory));
     add_maps(unit, out);
     for (size_t i = 0; i < line->count; i++)
         add_word(unit, i, depends, out);
@@ -174,9 +211,18 @@ static void finish_depends(const struct cc_unit *unit, const char *depends)
             cc_depends_write(unit, depends, unit->line->words[i].argument);
 }
 
+/* The original in its place: where it is alone, by the very words of the user. */
+static int compile_original(const struct cc_unit *unit, const char *object)
+{
+    const struct cc_line *line = unit->line;
+    if (line->compile_only && line->sources_count == 1)
+        return cc_run(&line->original, NULL, NULL, 0);
+    return compile_plain(unit, object, NULL);
+}
+
 static int compile_after_failure(const struct cc_unit *unit, const char *object, const char *said)
 {
-    int status = compile_plain(unit, object, NULL);
+    int status = compile_original(unit, object);
     if (status == 0) {
         log_info("%s: not instrumented (the instrumented source does not compile%s)", unit->name,
                  settings.verbose ? "" : "; LOUPE=verbose shows why");
@@ -189,7 +235,7 @@ static int compile_after_failure(const struct cc_unit *unit, const char *object,
 int cc_compile(struct cc_unit *unit, const char *object)
 {
     if (!unit->file)
-        return compile_plain(unit, object, NULL);
+        return compile_original(unit, object);
     struct cc_words command = {0};
     const char *depends = cc_text("%s/depends", unit->directory);
     const char *said = cc_text("%s/said", unit->directory);

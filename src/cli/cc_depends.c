@@ -58,6 +58,15 @@ struct rule {
     struct cc_words targets, files, phony; /* as they are written, quoted */
 };
 
+/* Both compilers leave out "./" at the beginning. */
+static const char *without_dot(const char *name)
+{
+    while (name[0] == '.' && name[1] == '/')
+        for (name += 2; *name == '/';)
+            name++;
+    return name;
+}
+
 /* NULL: it is ours and nobody else's business. */
 static const char *map_back(const struct cc_unit *unit, const char *name)
 {
@@ -70,7 +79,7 @@ static const char *map_back(const struct cc_unit *unit, const char *name)
         const char *prefix = quoted(unit->maps.at[i]);
         size_t len = strlen(prefix);
         if (strncmp(name, prefix, len) == 0)
-            return cc_text("%s%s", quoted(unit->maps.at[i + 1]), name + len);
+            return without_dot(cc_text("%s%s", quoted(unit->maps.at[i + 1]), name + len));
     }
     return name;
 }

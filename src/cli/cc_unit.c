@@ -136,6 +136,26 @@ static void keep_time(const char *original, const char *copy)
     }
 }
 
+/* libclang may name a header otherwise than the compiler does ("./a.h"). Where the compiler can map
+ * names in macros, the name by which it opens the header says it exactly: without one in #line. */
+static void blank_name(const char *path)
+{
+    static const char begin[] = "#line 1 \"";
+    char line[4096];
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    ssize_t len = fd < 0 ? 0 : read(fd, line, sizeof line);
+    char *end = len > 0 ? memchr(line, '\n', (size_t)len) : NULL;
+    size_t keep = strlen("#line 1");
+    if (end && strncmp(line, begin, strlen(begin)) == 0) {
+        size_t blank = (size_t)(end - line) - keep;
+        memset(line + keep, ' ', blank);
+        if (pwrite(fd, line + keep, blank, (off_t)keep) < 0)
+            log_verbose("%s: %m", path);
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
 /* The source's absolute path as loupe-instrument has it, NULL if it is not there; `headers`:
  * whether any header is instrumented. */
 static const char *read_files(const struct cc_unit *unit, bool *headers)
@@ -148,11 +168,15 @@ static const char *read_files(const struct cc_unit *unit, bool *headers)
         if (!tab)
             continue;
         *tab = 0;
-        keep_time(l, cc_text("%s/tree%s", unit->directory, l));
-        if (strcmp(tab + 1, unit->name) == 0)
+        const char *copy = cc_text("%s/tree%s", unit->directory, l);
+        if (strcmp(tab + 1, unit->name) == 0) {
             main = cc_text("%s", l);
-        else
+        } else {
             *headers = true;
+            if (cc_maps_macros(unit))
+                blank_name(copy);
+        }
+        keep_time(l, copy);
     }
     free(text);
     return main;
@@ -201,6 +225,8 @@ static const char *arrange(struct cc_unit *unit)
     if (!add_alias(unit, "here", cc_text("%s%s", tree, cc_directory_of(source)), said) ||
         !add_alias(unit, "quote", cc_absolute(*said ? said : "."), said))
         return "links cannot be made";
+    if (mkdir(cc_text("%s/empty", unit->directory), 0700) < 0)
+        return "a directory cannot be made";
     unit->file = cc_text("%s/here/%s", unit->directory, cc_base_of(unit->name));
     return access(unit->file, R_OK) < 0 ? "loupe-instrument has written no source" : NULL;
 }

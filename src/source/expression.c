@@ -148,6 +148,18 @@ static void add_call(struct walker *w, CXCursor cursor, CXCursor declaration)
     c->close = place.end;
 }
 
+/* Does it make an object, rather than call through a pointer? Neither names a declaration if the
+ * constructor is one that the compiler leaves out. A call has its callee before its arguments. */
+static bool is_construction(CXCursor call)
+{
+    struct children all = walk_children(call);
+    int arguments = clang_Cursor_getNumArguments(call);
+    bool is = !all.count || !clang_isExpression(clang_getCursorKind(all.all[0])) ||
+              (int)all.count <= arguments;
+    walk_children_free(&all);
+    return is;
+}
+
 /* Of what an expression means twice (a ?: b) the compiler's tree has two. */
 static bool is_known(const struct walker *w, const struct place *place)
 {
@@ -173,9 +185,10 @@ static void walk_call(struct walker *w, CXCursor cursor)
             return;
         char *name = name_take(clang_getCursorSpelling(cursor));
         bool builtin = !strncmp(name, "__builtin_", 10) && !strstr(name, "setjmp");
-        if (!builtin)
+        bool made = clang_Cursor_isNull(declaration) && is_construction(cursor);
+        if (!builtin && !made)
             add_call(w, cursor, declaration);
-        else if (strcmp(name, "__builtin_expect") && !w->quiet)
+        else if (builtin && strcmp(name, "__builtin_expect") && !w->quiet)
             inner.quiet = "an argument of a builtin";
         free(name);
     }

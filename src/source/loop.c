@@ -118,8 +118,8 @@ static void walk_parts_of(struct walker *w, const struct children *all, size_t b
     header.nested = clang_getNullCursor();
     if (pragmas->loop && !w->quiet)
         header.quiet = "the head of a loop under an OpenMP pragma";
-    if (pragmas->simd && !w->quiet)
-        inner.quiet = "the loop is for vectors";
+    if (pragmas->hint && !w->quiet)
+        inner.quiet = "a pragma says what becomes of the loop";
     for (size_t i = 0; i < all->count; i++) {
         enum CXCursorKind kind = clang_getCursorKind(all->all[i]);
         if (i == body)

@@ -80,7 +80,11 @@ char *name_declaration(CXCursor cursor)
 CXCursor name_pattern(CXCursor cursor)
 {
     CXCursor pattern = clang_getSpecializedCursorTemplate(cursor);
-    return clang_Cursor_isNull(pattern) ? cursor : pattern;
+    /* What is written out for certain arguments stands elsewhere and is a procedure of its own. */
+    bool made = !clang_Cursor_isNull(pattern) &&
+                clang_equalLocations(clang_getCursorLocation(cursor),
+                                     clang_getCursorLocation(pattern));
+    return made ? pattern : cursor;
 }
 
 bool name_in_template(CXCursor cursor)

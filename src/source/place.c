@@ -50,7 +50,11 @@ static void note_pragma(struct pragmas *p, const char *pragma)
                                         "taskloop", "tile", "unroll", NULL};
     static const char *const fixed[] = {"section",       "sections", "scan",   "declare",
                                         "threadprivate", "end",      "atomic", NULL};
+    static const char *const hints[] = {"unroll", "nounroll", "ivdep", "clang", "simd", "vector",
+                                        NULL};
     p->any = true;
+    for (int i = 0; hints[i]; i++)
+        p->hint = p->hint || has(pragma, hints[i]);
     if (!has(pragma, "omp"))
         return;
     for (int i = 0; loops[i]; i++)
@@ -58,7 +62,6 @@ static void note_pragma(struct pragmas *p, const char *pragma)
     for (int i = 0; fixed[i]; i++)
         p->fixed = p->fixed || has(pragma, fixed[i]);
     p->nest = p->nest || has(pragma, "collapse") || has(pragma, "tile") || has(pragma, "ordered");
-    p->simd = p->simd || has(pragma, "simd");
     p->atomic = p->atomic || has(pragma, "atomic");
 }
 

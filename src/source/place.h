@@ -28,7 +28,7 @@ struct pragmas { /* that stand before a statement */
     bool any;
     bool loop;     /* OpenMP: shares out or vectorises the loop that follows */
     bool nest;     /* it is about the loops inside as well */
-    bool simd;     /* what is inside should stay free of calls */
+    bool hint;     /* tells the compiler what to do with the loop: nothing goes into it */
     bool fixed;    /* belongs to what is around it: nothing may be put before it */
     bool atomic;   /* the statement must stay as it is */
     uint32_t from; /* the first token of _Pragma, or the statement's */

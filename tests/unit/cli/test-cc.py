@@ -40,6 +40,10 @@ PROJECT = {
     'cxx.cpp': '#include <iostream>\n#include <vector>\nint main()\n{\n    std::vector<int> v{1, 2};\n'
                '    for (auto i : v)\n        std::cout << i << " PLAIN " << __cplusplus << "\\n";\n}\n',
     'named.c++': 'int main() { return sizeof "PLAIN" - sizeof "PLAIN"; }\n',
+    'flat.c': '#include "flat.h"\n#include <inc/dot.h>\n#include <stdio.h>\nint main(void)\n{\n'
+              '    printf("%s %s %s PLAIN\\n", __FILE__, flat(), dot());\n    return 0;\n}\n',
+    'flat.h': 'static const char *flat(void) { return __FILE__ "PLAIN"; }\n',
+    'inc/dot.h': 'static const char *dot(void) { return __FILE__ "PLAIN"; }\n',
     'text.txt': 'int main(void) { return 0; } /* PLAIN */\n',
     'bad.c': '#include "src/h.h"\nint main(void)\n{\n    return nothing here;\n}\n',
     'bad2.c': 'int f(void) { return g(; }\n',
@@ -120,8 +124,8 @@ def program_says(root):
 def compare(what, command, probed, env=None, stdin=b'', files=True):
     """probed: names that must carry the mark; all other files must not."""
     plain, ours = project('plain'), project('probed')
-    expected = run(command, plain, env, stdin)
-    got = run([LOUPE, 'cc'] + command, ours, env, stdin)
+    expected = run([w.replace('SRC', plain + '/src') for w in command], plain, env, stdin)
+    got = run([LOUPE, 'cc'] + [w.replace('SRC', ours + '/src') for w in command], ours, env, stdin)
     problems = []
     for label, a, b in zip(('status', 'stdout', 'stderr'), expected, got):
         if isinstance(a, bytes):
@@ -167,6 +171,9 @@ def compiling(cc, cxx):
     headers = {'STAND_IN_HEADERS': 'inc/y.h src/h.h more/z2.h'}
     both('instrumented headers, dependencies', ['-MD', '-MP', '-c'] + m, ['m.o'], env=headers)
     both('instrumented headers, the program', ['-o', 'prog', 'two.c'] + m, ['prog'], env=headers)
+    for headers in ('', 'flat.h', './flat.h inc/dot.h', 'flat.h ./inc/dot.h'):
+        both(f'names in the working directory ({headers})', ['-I.', '-MMD', 'flat.c', '-o', 'prog'],
+             ['prog'], env={'STAND_IN_HEADERS': headers})
     both('dependencies when linking', ['-MMD', '-o', 'prog', 'two.c'] + m, ['prog'])
     both('dependencies when linking to a.out', ['-MMD', 'late.c', 'calls.c'], ['a.out'])
     both('a.out', ['two.c'] + m, ['a.out'])
@@ -213,6 +220,9 @@ def compiling(cc, cxx):
     both('-print-file-name', ['-print-file-name=libc.so'])
     both('--help', ['--help'])
     both('an unknown option', ['-c', '-fno-such-thing', 'two.c'])
+    both('prefix maps of the user', [f'-ffile-prefix-map={SCRATCH}/probed/src=where',
+                                     f'-ffile-prefix-map={SCRATCH}/plain/src=where', '-g', '-Iinc',
+                                     'two.c', 'SRC/m.c'], ['a.out'])
     both('-pipe -g -O2', ['-pipe', '-g', '-O2', '-c', 'two.c'], ['two.o'])
     both('-flto', ['-flto', '-O2', '-o', 'prog', 'two.c'] + m, ['prog'])
     both('-m32 is left alone', ['-m32', '-c', 'two.c'])

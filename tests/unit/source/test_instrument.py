@@ -8,7 +8,7 @@ runtime, and with one (runtime.c) that lets every probe fire. There the number o
 is the same for all of them, and every entry has its leaving.
 
 A program says in its first lines what it needs: `FLAGS: ...` for the compilers, `OPTIONS: ...` for
-loupe-instrument.
+loupe-instrument, `COMPILERS: ...` if it is not for all.
 """
 import difflib
 import os
@@ -100,11 +100,11 @@ class Program:
         self.flags = found.group(1).split() if found else default
         found = re.search(r'OPTIONS: (.*?)(?: \*/)?\r?$', head, re.M)
         self.options = [word.replace('HERE', HERE) for word in found.group(1).split()] if found else []
+        found = re.search(r'COMPILERS: (.*?)(?: \*/)?\r?$', head, re.M)
+        self.compilers = found.group(1).split() if found else (
+            ['g++', 'clang++'] if self.cplusplus else ['gcc', 'clang'])
         self.output = os.path.join(work, name + '.out')
         self.warnings = WARNINGS + ([] if self.cplusplus else FOR_C)
-
-    def compilers(self):
-        return ['g++', 'clang++'] if self.cplusplus else ['gcc', 'clang']
 
     def instrument(self):
         include = subprocess.run(['gcc', '-print-file-name=include'], stdout=subprocess.PIPE,
@@ -127,12 +127,14 @@ class Program:
         result = run([compiler, *self.flags, level, '-g', *self.warnings, *more, source, '-o', program,
                       '-ldl', '-lm'])
         # Columns move; what is said of a line stays.
-        said = sorted(re.findall(r'^(.*?:\d+:)\d+: (.*)', result.stdout.replace(self.output + '/tree', ''),
-                                 re.M))
+        text = result.stdout.replace(self.output + '/tree', '')
+        said = sorted(re.findall(r'^(.*?:\d+:)\d+: (warning: .*)', text, re.M))
+        # Braces around a statement say what the indentation did not.
+        said = [(at, what) for at, what in said if 'misleading-indentation' not in what]
         return program if result.returncode == 0 else None, said, result.stdout
 
     def execute(self, program, counts=None):
-        env = dict(os.environ, LC_ALL='C')
+        env = dict(os.environ, LC_ALL='C', OMP_NUM_THREADS='1')
         if counts:
             env['LOUPE_TEST_COUNTS'] = counts
         result = run([program], env=env, cwd=self.work)
@@ -181,7 +183,7 @@ class Program:
             return
         self.check_text()
         counted = {}
-        for compiler in self.compilers():
+        for compiler in self.compilers:
             for level in '-O0', '-O2':
                 counted[compiler + level] = self.variant(compiler, level)
         first = next(iter(counted.values()))
