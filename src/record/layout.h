@@ -320,7 +320,7 @@ struct record_probe {
     uint64_t before;        /* executions up to the last reset, or while measurement was off */
     uint64_t held;          /* executions when measurement was switched off */
     uint64_t count;         /* executions, of those without a cell (RECORD_PROBE_CALLER) */
-    uint64_t timed;         /* of strata that are complete, and of this one */
+    uint64_t timed;         /* of strata that are complete */
     int64_t time;           /* of strata that are complete, each weighted */
     uint64_t min, max;      /* ticks, of timed visits */
     uint64_t stratum_begin; /* executions when the stratum in progress began */

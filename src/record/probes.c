@@ -159,8 +159,9 @@ static void give_probe(struct visit *v, struct block *b, uint32_t index,
                                      .caller_offset = r->caller_offset,
                                      .count = until > r->before ? until - r->before : 0};
     struct open open = open_frames(v, b, index);
-    if (r->state & RECORD_PROBE_TIMED && (r->timed || open.count)) {
-        p.timed = r->timed + open.count;
+    uint64_t timed = r->timed + r->stratum_timed;
+    if (r->state & RECORD_PROBE_TIMED && (timed || open.count)) {
+        p.timed = timed + open.count;
         p.time = ticks_of(r->time) + time_in_progress(r, until);
         /* What goes on is among the visits of its stratum, with their mean. */
         double counted = r->stratum_size > 1 ? open.weight * ticks_of(r->mean) : 0;
@@ -168,7 +169,7 @@ static void give_probe(struct visit *v, struct block *b, uint32_t index,
         if (r->state & RECORD_PROBE_SAMPLED && p.count > p.timed)
             p.estimated = p.count - p.timed;
         p.error = error_of(r, p.estimated);
-        p.min = r->timed ? (double)r->min : 0;
+        p.min = timed ? (double)r->min : 0;
         p.max = (double)r->max;
     }
     if (p.count || p.timed)

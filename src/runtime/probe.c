@@ -202,8 +202,10 @@ static void add_unit(struct loupe_unit *unit, uint32_t number)
     probe_living_add();
     for (struct probe_living *l = probe_living; l; l = l->next) {
         struct probe_thread *p = l->probes ? *l->probes : NULL;
-        if (p)
+        if (p) { /* what it has seen at some address may be other code now */
             __atomic_store_n(&p->active[number], NULL, __ATOMIC_RELEASE);
+            __atomic_store_n(&p->control, ~p->control, __ATOMIC_RELEASE);
+        }
         point_unit(u, l->thread_pointer);
     }
 }

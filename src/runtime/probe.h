@@ -27,6 +27,7 @@ enum {
     PROBE_FRAMES = 512,       /* timed visits open at once in a thread; deeper ones are not timed */
     PROBE_MARKS = 16,         /* calls that are about to happen */
     PROBE_CLONES = 4,         /* copies of a call that the compiler made, per site and thread */
+    PROBE_SEEN = 256,         /* return addresses of probes that lead to their site at once */
     PROBE_CALLERS = 64,       /* return addresses kept per procedure and thread */
     PROBE_GAP = 4096,         /* visits between two looks at a site that is only counted */
     PROBE_GAP_OFF = 64,       /* the same while measurement is off */
@@ -91,7 +92,7 @@ struct probe_site {
     bool untimed;              /* only counted: a recursive call, or nobody takes its marks */
     bool own;                  /* statement: timed by a frame of its own */
     uint8_t phase;             /* enum probe_phase */
-    uint32_t left;             /* visits of the block that is timed still to come */
+    uint32_t left;             /* visits of the block that is timed still to come; 0: none is */
     uint32_t open;             /* procedure: frames */
     uint32_t gap;              /* only counted: visits until it is looked at again */
     uint64_t fired;            /* and when it was last */
@@ -106,10 +107,10 @@ struct probe_site {
 
     /* sampling (probe_sample.h); times are virtual, in 1/256 ticks */
     uint32_t size;        /* blocks of the stratum in progress */
+    uint32_t serial;      /* of the stratum; beside `size`: frames take both */
     uint32_t next_size;   /* of the one after it */
     uint32_t drawn;       /* the block that is timed, in it or already in the one after it */
     uint32_t rest;        /* visits until that one begins */
-    uint32_t serial;      /* of the stratum */
     uint32_t begun;       /* timed visits of it */
     uint32_t missed;      /* visits of its timed block that could not be */
     uint32_t unknown;     /* procedure: visits of its timed block whose caller is not known */
@@ -122,7 +123,6 @@ struct probe_site {
     uint64_t decided;     /* when the size was chosen, */
     uint64_t visits;      /* and executions then */
     uint64_t block_began, block_ended;
-    uint64_t block_cost;  /* what was accounted for its visits */
     uint64_t cost, inside; /* of a timed visit: in all, and between its clock readings */
     uint64_t calibrated, calibrated_inside;
     uint32_t pair_count;
@@ -134,21 +134,20 @@ struct probe_mark {
     struct probe_site *site;
     struct probe_group *group;
     uintptr_t sp;
-    uintptr_t address; /* of the marker: which copy of the call it is */
-    uint32_t depth;    /* frames that were open */
+    struct probe_clone *clone; /* which copy of the call it is */
+    struct probe_frame *top;   /* the innermost that was open */
 };
 
 /* A timed visit. */
 struct probe_frame {
     uint64_t begin; /* virtual, 1/256 ticks */
     uint64_t cookie;
-    uintptr_t sp, address;
-    struct record_probe *record; /* charged */
-    struct probe_site *site;     /* that decided to time it */
-    struct probe_caller *caller; /* charged, if the caller is not known; else NULL */
+    uintptr_t sp;
+    struct probe_site *site;     /* that decided to time it; charged */
+    struct probe_caller *caller; /* charged instead, if the caller is not known; else NULL */
     struct probe_site *opened;   /* procedure, loop or statement that goes on */
-    uint64_t cost, inside;
     uint32_t weight, serial;
+    struct record_probe_frame *mirror; /* the same for readers; set once */
 };
 
 struct probe_cells {
@@ -164,19 +163,27 @@ struct probe_table {
     struct probe_table *next;
 };
 
+/* Sites by the return address of their probes: no other way to them is as short. */
+struct probe_seen {
+    uintptr_t address;
+    struct probe_site *site;
+};
+
 struct probe_thread {
     uintptr_t inside; /* where the return address of the slow path in progress stands; 0: none */
     uintptr_t inside_return;
     uint32_t refused; /* visits in a row that were taken for nested in it */
     uint32_t control; /* control word this thread has acted on */
     bool off;         /* measurement is off */
-    uint32_t depth, mark_count;
+    uint32_t mark_count;
+    struct probe_frame *top; /* innermost open; frames[0]: none */
+    struct record_thread *block;
     uint64_t delay;  /* 1/256 ticks */
     uint64_t serial; /* of frames */
     uint64_t random;
     uint64_t window_began, window_delay; /* of the budget: real time and delay then */
     uint64_t pressure;                   /* how many sites share the budget, times 256 */
-    struct record_probe_frames *mirror;  /* NULL: no room for it */
+    struct record_probe_frames *mirror;  /* where readers see frames, if there is room */
     struct thread *thread;
     struct probe_cells **active; /* by number of the unit: those that its code reaches */
     struct probe_cells **owned;
@@ -185,8 +192,10 @@ struct probe_thread {
     uint32_t cells_used;
     struct probe_table *tables; /* of modules, instead of the starter's */
     uint32_t probe_count;
+    struct probe_seen seen[PROBE_SEEN];
     struct probe_mark marks[PROBE_MARKS];
-    struct probe_frame frames[PROBE_FRAMES];
+    struct probe_frame frames[PROBE_FRAMES + 1];
+    struct record_probe_frames unseen; /* in place of the mirror, and for frames beyond it */
 };
 extern __thread struct probe_thread *loupe_probes __attribute__((tls_model("initial-exec")));
 
@@ -214,6 +223,8 @@ void *probe_rare_site(void *unit, uintptr_t site);
 void *probe_rare_caller(void *site, uintptr_t address);
 void *probe_rare_control(void *thread, uintptr_t unused);
 
+/* No frame is open; they will be seen by readers there, or nowhere (NULL). */
+void probe_frames_set_up(struct probe_thread *p, struct record_probe_frames *mirror);
 /* Ends all open frames, as of now. */
 void probe_close_all(struct probe_thread *p);
 /* Acts on a reset, and on measurement going off and on. */

@@ -25,9 +25,7 @@ static struct loupe_unit unit = {.visit = (void *)loupe_probe_visit,
 /* All that a run needs, in pages that are given back. */
 struct trial {
     struct probe_thread probes;
-    struct thread thread;
     struct record_thread block;
-    struct record_probe_frames mirror;
     struct record_probe records[SITES];
     struct probe_site sites[SITES];
     struct probe_site *by_number[SITES];
@@ -84,11 +82,10 @@ static uint64_t call_batch(volatile int32_t *cells)
 static void set_up(struct trial *t)
 {
     static const uint8_t kinds[SITES] = {LOUPE_SITE_LOOP, LOUPE_SITE_CALL, LOUPE_SITE_PROCEDURE};
-    t->probes.thread = &t->thread;
     t->probes.active = t->active;
-    t->probes.mirror = &t->mirror;
     t->probes.control = *loupe_control;
-    t->thread.block = &t->block;
+    t->probes.block = &t->block;
+    probe_frames_set_up(&t->probes, NULL);
     t->group.procedures = &t->entry;
     t->entry = (struct probe_place){NUMBER, ENTRY, NULL};
     t->cells = (struct probe_cells){t->cell, t->by_number, SITES};

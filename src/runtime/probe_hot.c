@@ -22,6 +22,9 @@
 __thread struct probe_thread *loupe_probes;
 uint32_t probe_lock;
 
+/* Where a site is looked for first. */
+#define SEEN(address) ((address) >> 2 & (PROBE_SEEN - 1))
+
 SLOW_PATH void *loupe_probe_rare(probe_rare_function *function, void *a, uintptr_t b);
 
 /* ---- what is rare ---- */
@@ -121,11 +124,13 @@ static inline uint32_t site_at(uintptr_t address)
 static RARELY bool nested(struct probe_thread *p, uintptr_t at)
 {
     enum { PATIENCE = 64 };
-    if (at == p->inside || *(uintptr_t *)p->inside != p->inside_return)
-        return false;
-    if (at < p->inside)
+    bool gone = at == p->inside || *(uintptr_t *)p->inside != p->inside_return;
+    if (!gone && at < p->inside)
         return true;
-    return ++p->refused < PATIENCE;
+    if (!gone && ++p->refused < PATIENCE)
+        return true;
+    p->refused = 0;
+    return false;
 }
 
 /* One instruction: a handler may count down in between, but not within. */
@@ -144,27 +149,41 @@ static RARELY void obey(struct probe_thread *p, struct probe_cells *c, uint32_t 
         cell_add(&c->cells[site], -1);
 }
 
-/* Everything that a visit begins with. NULL: it needs nothing more. */
-static inline struct probe_site *begin(uintptr_t at, uintptr_t address, size_t pointer)
+/* The way of a site that was not seen at this address lately. */
+static RARELY struct probe_site *find(uintptr_t address, size_t pointer)
 {
     struct probe_thread *p = loupe_probes;
     struct loupe_unit *unit = unit_at(address, pointer);
     uint32_t number = site_at(address);
+    struct probe_cells *c = p ? p->active[unit->number & (RECORD_UNITS_MAX - 1)] : NULL;
+    if (p && p->control != __atomic_load_n(loupe_control, __ATOMIC_RELAXED))
+        obey(p, c, number);
+    struct probe_site *s = c ? c->sites[number] : NULL;
+    if (!s)
+        s = rare(probe_rare_site, unit, number);
+    if (s)
+        loupe_probes->seen[SEEN(address)] = (struct probe_seen){address, s};
+    else if (p)
+        p->inside = 0;
+    return s;
+}
+
+/* Everything that a visit begins with. NULL: it needs nothing more. */
+static inline struct probe_site *begin(uintptr_t at, uintptr_t address, size_t pointer)
+{
+    struct probe_thread *p = loupe_probes;
     if (UNLIKELY(!p))
-        return rare(probe_rare_site, unit, number);
+        return find(address, pointer);
     if (UNLIKELY(p->inside) && nested(p, at))
         return NULL;
-    p->refused = 0;
     p->inside_return = address;
     p->inside = at;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    struct probe_cells *c = p->active[unit->number & (RECORD_UNITS_MAX - 1)];
-    if (UNLIKELY(p->control != __atomic_load_n(loupe_control, __ATOMIC_RELAXED)))
-        obey(p, c, number);
-    struct probe_site *s = LIKELY(c != NULL) ? c->sites[number] : NULL;
-    if (UNLIKELY(!s) && !(s = rare(probe_rare_site, unit, number)))
-        p->inside = 0;
-    return s;
+    const struct probe_seen *seen = &p->seen[SEEN(address)];
+    if (LIKELY(seen->address == address &&
+               p->control == __atomic_load_n(loupe_control, __ATOMIC_RELAXED)))
+        return seen->site;
+    return find(address, pointer);
 }
 
 static inline void end(struct probe_thread *p)
@@ -186,14 +205,19 @@ static inline void record_close(struct record_probe *r)
     __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
 }
 
-/* The n-th visit from now comes here again. */
-static inline void arm(struct probe_site *s, int32_t n)
+static inline void add(struct probe_site *s, int32_t n)
 {
     struct record_probe *r = s->record;
     record_open(r);
     r->armed += (uint64_t)(int64_t)n;
     cell_add(s->cell, n);
     record_close(r);
+}
+
+/* The n-th visit from now comes here again. A cell that stays below zero comes at every visit. */
+static inline void arm(struct probe_site *s, int32_t n)
+{
+    add(s, n - 1 - *(volatile int32_t *)s->cell);
 }
 
 /* The next visit of a procedure is to come here, whatever its cell says. */
@@ -203,75 +227,85 @@ static inline void pull(struct probe_site *s)
     if (more <= 0)
         return;
     s->owed += (uint64_t)more;
-    arm(s, -more);
+    add(s, -more);
 }
 
 /* ---- frames ---- */
 
-HOT void close_frame(struct probe_thread *p, uint64_t now)
+static inline uint32_t depth_of(const struct probe_thread *p, const struct probe_frame *f)
 {
-    struct probe_frame *f = &p->frames[p->depth - 1];
-    uint64_t virtual = (now << RECORD_TIME_SHIFT) - p->delay;
-    int64_t time = (int64_t)(virtual - f->begin - f->inside);
-    record_open(f->record);
-    sample_add(f, time);
-    record_close(f->record);
-    p->delay += f->cost;
-    f->site->block_cost += f->cost;
-    struct record_thread *block = p->thread->block;
-    block->delay = p->delay >> RECORD_TIME_SHIFT;
-    block->last = now;
+    return (uint32_t)(f - p->frames);
+}
+
+HOT void close_top(struct probe_thread *p, uint64_t now)
+{
+    struct probe_frame *f = p->top;
+    uint64_t delay = p->delay;
+    struct probe_site *s = f->site;
+    sample_add(f, (int64_t)((now << RECORD_TIME_SHIFT) - delay - f->begin - s->inside));
+    p->delay = delay += s->cost;
+    p->block->delay = delay >> RECORD_TIME_SHIFT;
+    p->block->last = now;
     f->opened->open--;
-    p->depth--;
-    if (LIKELY(p->mirror && p->depth < RECORD_PROBE_FRAMES))
-        __atomic_store_n(&p->mirror->depth, p->depth, __ATOMIC_RELEASE);
+    p->top = f - 1;
+    __atomic_store_n(&p->mirror->depth, depth_of(p, f - 1), __ATOMIC_RELEASE);
+}
+
+static RARELY void close_to(struct probe_thread *p, struct probe_frame *keep)
+{
+    uint64_t now = now_ticks();
+    while (p->top > keep)
+        close_top(p, now);
 }
 
 void probe_close_all(struct probe_thread *p)
 {
-    uint64_t now = now_ticks();
-    while (p->depth)
-        close_frame(p, now);
+    close_to(p, p->frames);
     p->mark_count = 0;
 }
 
 /* Frames below the stack are gone: left by longjmp, or by an exception through code that knows
- * none. So is one of the same visit in the same place. */
-static inline void close_dead(struct probe_thread *p, uintptr_t sp, uintptr_t address)
+ * none. So is one of the same site in the same place. frames[0] is above every stack. */
+static inline void close_dead(struct probe_thread *p, const struct probe_site *s, uintptr_t sp)
 {
-    uint32_t keep = p->depth;
-    while (keep && p->frames[keep - 1].sp < sp)
+    struct probe_frame *keep = p->top;
+    while (keep->sp < sp)
         keep--;
-    for (uint32_t i = keep; i && UNLIKELY(p->frames[i - 1].sp == sp); i--)
-        if (p->frames[i - 1].address == address)
-            keep = i - 1;
-    if (UNLIKELY(keep < p->depth)) {
-        uint64_t now = now_ticks();
-        while (p->depth > keep)
-            close_frame(p, now);
-    }
+    if (UNLIKELY(s->open))
+        for (struct probe_frame *f = keep; f->sp == sp; f--)
+            if (f->opened == s)
+                keep = f - 1;
+    if (UNLIKELY(keep < p->top))
+        close_to(p, keep);
 }
 
-static inline void *open_frame(struct probe_thread *p, const struct probe_frame *like,
-                               uint32_t index)
+static inline bool frames_full(const struct probe_thread *p)
 {
-    uint32_t depth = p->depth;
-    struct probe_frame *f = &p->frames[depth];
-    *f = *like;
-    f->cookie = p->serial += PROBE_FRAMES;
-    f->cookie |= depth;
-    f->opened->open++;
-    uint64_t now = now_ticks();
-    f->begin = (now << RECORD_TIME_SHIFT) - p->delay;
-    if (LIKELY(p->mirror && depth < RECORD_PROBE_FRAMES)) {
-        struct record_probe_frame *m = &p->mirror->frames[depth];
-        m->begin = f->begin >> RECORD_TIME_SHIFT;
-        m->probe = index;
-        m->weight = f->weight;
-        __atomic_store_n(&p->mirror->depth, depth + 1, __ATOMIC_RELEASE);
-    }
-    p->depth = depth + 1;
-    return (void *)f->cookie;
+    return p->top == &p->frames[PROBE_FRAMES];
+}
+
+HOT void *open_frame(struct probe_thread *p, struct probe_site *site, struct probe_site *opened,
+                     struct probe_caller *caller, uintptr_t sp)
+{
+    struct probe_frame *f = p->top + 1;
+    struct record_probe_frame *m = f->mirror;
+    uint64_t cookie = ++p->serial;
+    f->cookie = cookie;
+    f->sp = sp;
+    f->site = site;
+    f->opened = opened;
+    f->caller = caller;
+    f->weight = site->size;
+    f->serial = site->serial;
+    m->probe = caller ? caller->index : site->index;
+    m->weight = site->size;
+    opened->open++;
+    p->top = f;
+    uint64_t delay = p->delay, now = now_ticks();
+    f->begin = (now << RECORD_TIME_SHIFT) - delay;
+    m->begin = now - (delay >> RECORD_TIME_SHIFT);
+    __atomic_store_n(&p->mirror->depth, depth_of(p, f), __ATOMIC_RELEASE);
+    return (void *)cookie;
 }
 
 /* ---- marks ---- */
@@ -337,16 +371,21 @@ static inline void put_mark(struct probe_thread *p, struct probe_site *s, uintpt
             drop_marks(p, i - 1);
     if (UNLIKELY(p->mark_count == PROBE_MARKS))
         drop_marks(p, 0);
-    p->marks[p->mark_count++] = (struct probe_mark){s, s->group, sp, address, p->depth};
+    p->marks[p->mark_count++] = (struct probe_mark){s, s->group, sp, clone_of(s, address), p->top};
     see_entry(p, s);
 }
 
 /*
- * The mark that this entry of a procedure answers: the last one of its group, if the entry is as
- * near as entries for this call ever were, and nothing timed has begun since that goes on. Arguments
- * are evaluated between mark and entry, and may call the procedure too, but from deeper in the
- * stack.
+ * Whether an entry answers a mark: if it is as near as entries for this call ever were, and nothing
+ * timed has begun since that goes on. Arguments are evaluated between mark and entry, and may call
+ * the procedure too, but from deeper in the stack.
  */
+static inline bool answers(const struct probe_thread *p, const struct probe_mark *m, uintptr_t sp)
+{
+    return p->top == m->top && m->sp >= sp && m->sp - sp <= m->clone->distance;
+}
+
+/* The call whose mark this entry of a procedure answers: the last one of its group. */
 static inline struct probe_site *take_mark(struct probe_thread *p, struct probe_site *s,
                                            uintptr_t sp)
 {
@@ -354,12 +393,10 @@ static inline struct probe_site *take_mark(struct probe_thread *p, struct probe_
         struct probe_mark *m = &p->marks[i - 1];
         if (m->group != s->group)
             continue;
-        struct probe_site *call = m->site;
-        struct probe_clone *c = clone_of(call, m->address);
-        uint64_t distance = m->sp - sp;
-        if (p->depth != m->depth || m->sp < sp || distance > c->distance)
+        if (!answers(p, m, sp))
             return NULL;
-        c->distance = distance;
+        struct probe_site *call = m->site;
+        m->clone->distance = m->sp - sp;
         drop_marks(p, i);
         p->mark_count = i - 1;
         call->target = s;
@@ -389,14 +426,13 @@ static inline void count_only(struct probe_thread *p, struct probe_site *s)
 static inline bool sampled(struct probe_thread *p, struct probe_site *s)
 {
     uint32_t gap = 0;
-    if (UNLIKELY(!s->left || s->phase != PROBE_BLOCK))
+    if (UNLIKELY(!s->left))
         gap = sample_turn(p, s, now_ticks());
     if (UNLIKELY(gap)) {
         arm(s, (int32_t)gap);
         return false;
     }
     s->left--;
-    arm(s, 1);
     return true;
 }
 
@@ -414,43 +450,69 @@ static inline bool goes_to_procedure(const struct probe_site *s)
     return s->group && s->group->procedures && !s->untimed && !s->own;
 }
 
-SLOW_PATH void loupe_probe_visit(void)
+static RARELY void visit_slowly(uintptr_t at, uintptr_t address)
 {
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0);
-    uintptr_t address = (uintptr_t)__builtin_return_address(0);
-    struct probe_site *s = begin(frame + 8, address, offsetof(struct loupe_unit, visit));
+    struct probe_site *s = begin(at, address, offsetof(struct loupe_unit, visit));
     if (s) {
         struct probe_thread *p = loupe_probes;
         if (s->kind == LOUPE_SITE_CALL && !p->off && goes_to_procedure(s))
-            visit_call(p, s, frame + 16, address);
+            visit_call(p, s, at + 8, address);
         else
             count_only(p, s);
         end(p);
     }
 }
 
+/* A site that is known here, in a thread that is not in a slow path: what nearly all visits are. */
+static inline struct probe_site *known(const struct probe_thread *p, uintptr_t address)
+{
+    if (UNLIKELY(!p || p->inside))
+        return NULL;
+    const struct probe_seen *seen = &p->seen[SEEN(address)];
+    if (UNLIKELY(seen->address != address ||
+                 p->control != __atomic_load_n(loupe_control, __ATOMIC_RELAXED)))
+        return NULL;
+    return seen->site;
+}
+
+static inline void set_inside(struct probe_thread *p, uintptr_t at, uintptr_t address)
+{
+    p->inside_return = address;
+    p->inside = at;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+SLOW_PATH void loupe_probe_visit(void)
+{
+    uintptr_t at = (uintptr_t)__builtin_frame_address(0) + 8;
+    uintptr_t address = (uintptr_t)__builtin_return_address(0);
+    struct probe_thread *p = loupe_probes;
+    struct probe_site *s = known(p, address);
+    /* in a timed block, the only mark, and its entry comes by itself */
+    if (LIKELY(s && s->left && !p->mark_count && s->clones[0].address == address && s->target &&
+               *(volatile int32_t *)s->target->cell <= 0)) {
+        set_inside(p, at, address);
+        s->left--;
+        p->mark_count = 1;
+        p->marks[0] = (struct probe_mark){s, s->group, at + 8, &s->clones[0], p->top};
+        end(p);
+        return;
+    }
+    visit_slowly(at, address);
+}
+
 /* A loop, or a call of something that has no probes. */
-static inline void *enter_own(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
-                              uintptr_t address)
+static inline void *enter_own(struct probe_thread *p, struct probe_site *s, uintptr_t sp)
 {
     if (UNLIKELY(s->open)) { /* inside itself, by recursion: in the time of the outer one */
         sample_never(s, NULL);
         count_only(p, s);
         return NULL;
     }
-    if (!sampled(p, s) || UNLIKELY(p->depth == PROBE_FRAMES))
+    if (!sampled(p, s) || UNLIKELY(frames_full(p)))
         return NULL;
     s->begun++;
-    struct probe_frame f = {.sp = sp,
-                            .address = address,
-                            .record = s->record,
-                            .site = s,
-                            .opened = s,
-                            .cost = s->cost,
-                            .inside = s->inside,
-                            .weight = s->size,
-                            .serial = s->serial};
-    return open_frame(p, &f, s->index);
+    return open_frame(p, s, s, NULL, sp);
 }
 
 /*
@@ -460,41 +522,32 @@ static inline void *enter_own(struct probe_thread *p, struct probe_site *s, uint
 static RARELY void fold_recursion(struct probe_thread *p, struct probe_site *call,
                                   struct probe_site *s)
 {
-    uint32_t i = p->depth;
-    while (i && p->frames[i - 1].opened != s)
-        i--;
-    for (; i < p->depth; i++)
-        if (p->frames[i].opened->kind == LOUPE_SITE_PROCEDURE)
-            sample_never(p->frames[i].site, &p->frames[i]);
+    struct probe_frame *f = p->top;
+    while (f > p->frames && f->opened != s)
+        f--;
+    while (++f <= p->top)
+        if (f->opened->kind == LOUPE_SITE_PROCEDURE)
+            sample_never(f->site, f);
     if (call)
         sample_never(call, NULL);
 }
 
 static inline void *enter_called(struct probe_thread *p, struct probe_site *s,
-                                 struct probe_site *call, uintptr_t sp, uintptr_t address)
+                                 struct probe_site *call, uintptr_t sp)
 {
     if (UNLIKELY(s->open)) {
         fold_recursion(p, call, s);
         return NULL;
     }
-    if (UNLIKELY(p->depth == PROBE_FRAMES))
+    if (UNLIKELY(frames_full(p)))
         return NULL;
     call->begun++;
-    struct probe_frame f = {.sp = sp,
-                            .address = address,
-                            .record = call->record,
-                            .site = call,
-                            .opened = s,
-                            .cost = call->cost,
-                            .inside = call->inside,
-                            .weight = call->size,
-                            .serial = call->serial};
-    return open_frame(p, &f, call->index);
+    return open_frame(p, call, s, NULL, sp);
 }
 
 /* Called from code without probes, or through a pointer. */
 static RARELY void *enter_unknown(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
-                                  uintptr_t address, uintptr_t from)
+                                  uintptr_t from)
 {
     struct probe_caller *c = s->callers;
     while (c && c->address != from && c->address)
@@ -506,21 +559,11 @@ static RARELY void *enter_unknown(struct probe_thread *p, struct probe_site *s, 
     c->block_count++;
     if (s->size == 1)
         c->record->count++; /* else at the end of the stratum */
-    if (UNLIKELY(s->open || p->depth == PROBE_FRAMES)) {
+    if (UNLIKELY(s->open || frames_full(p))) {
         fold_recursion(p, NULL, s);
         return NULL;
     }
-    struct probe_frame f = {.sp = sp,
-                            .address = address,
-                            .record = c->record,
-                            .site = s,
-                            .caller = c,
-                            .opened = s,
-                            .cost = s->cost,
-                            .inside = s->inside,
-                            .weight = s->size,
-                            .serial = s->serial};
-    return open_frame(p, &f, c->index);
+    return open_frame(p, s, s, c, sp);
 }
 
 static inline uint64_t count_of(struct probe_thread *p, const struct probe_place *at)
@@ -554,13 +597,16 @@ static RARELY bool called_directly(struct probe_thread *p, struct probe_site *s)
 /* Its cell was made to come here for a mark's sake: its own turn comes later. */
 static inline void rearm_pulled(struct probe_site *s, bool again)
 {
-    uint32_t gap = again ? 1 : s->owed > INT32_MAX / 2 ? INT32_MAX / 2 : (uint32_t)s->owed;
-    s->owed -= gap;
-    arm(s, (int32_t)gap);
+    if (again) {
+        s->owed--;
+        return;
+    }
+    arm(s, (int32_t)s->owed);
+    s->owed = 0;
 }
 
 static inline void *enter_procedure(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
-                                    uintptr_t address, uintptr_t from)
+                                    uintptr_t from)
 {
     drop_dead_marks(p, sp);
     struct probe_site *call = p->mark_count ? take_mark(p, s, sp) : NULL;
@@ -569,56 +615,90 @@ static inline void *enter_procedure(struct probe_thread *p, struct probe_site *s
     } else if (sampled(p, s)) {
         if (!call && !called_directly(p, s)) {
             s->unknown++;
-            return enter_unknown(p, s, sp, address, from);
+            return enter_unknown(p, s, sp, from);
         }
     } else {
         s->synced = false;
         called_directly(p, s);
     }
     if (LIKELY(call != NULL))
-        return enter_called(p, s, call, sp, address);
+        return enter_called(p, s, call, sp);
     p->delay += probe_costs.slow;
     return NULL;
 }
 
-SLOW_PATH void *loupe_probe_enter(void *return_address)
+static RARELY void *enter_slowly(uintptr_t at, uintptr_t address, uintptr_t from)
 {
-    uintptr_t frame = (uintptr_t)__builtin_frame_address(0), sp = frame + 16;
-    uintptr_t address = (uintptr_t)__builtin_return_address(0);
-    struct probe_site *s = begin(frame + 8, address, offsetof(struct loupe_unit, enter));
+    uintptr_t sp = at + 8;
+    struct probe_site *s = begin(at, address, offsetof(struct loupe_unit, enter));
     void *cookie = NULL;
     if (s) {
         struct probe_thread *p = loupe_probes;
-        close_dead(p, sp, address);
+        close_dead(p, s, sp);
         if (UNLIKELY(p->off))
             count_only(p, s);
         else if (s->kind == LOUPE_SITE_PROCEDURE)
-            cookie = enter_procedure(p, s, sp, address, (uintptr_t)return_address);
+            cookie = enter_procedure(p, s, sp, from);
         else if (s->kind == LOUPE_SITE_STATEMENT && goes_to_procedure(s))
             visit_call(p, s, sp, address);
         else if (s->untimed)
             count_only(p, s);
         else
-            cookie = enter_own(p, s, sp, address);
+            cookie = enter_own(p, s, sp);
         end(p);
     }
     return cookie;
+}
+
+/* The entry that the only mark is for. */
+static inline bool is_marked(struct probe_thread *p, struct probe_site *s, uintptr_t sp)
+{
+    const struct probe_mark *m = &p->marks[0];
+    return p->mark_count == 1 && m->group == s->group && m->site->target == s && answers(p, m, sp);
+}
+
+SLOW_PATH void *loupe_probe_enter(void *from)
+{
+    uintptr_t at = (uintptr_t)__builtin_frame_address(0) + 8, sp = at + 8;
+    uintptr_t address = (uintptr_t)__builtin_return_address(0);
+    struct probe_thread *p = loupe_probes;
+    struct probe_site *s = known(p, address), *by = s;
+    if (UNLIKELY(!s || !s->left || s->open || p->top->sp < sp || frames_full(p)))
+        return enter_slowly(at, address, (uintptr_t)from);
+    if (s->kind == LOUPE_SITE_PROCEDURE) {
+        if (UNLIKELY(!is_marked(p, s, sp)))
+            return enter_slowly(at, address, (uintptr_t)from);
+        by = p->marks[0].site;
+    } else if (UNLIKELY(s->kind != LOUPE_SITE_LOOP && !s->own)) {
+        return enter_slowly(at, address, (uintptr_t)from);
+    }
+    set_inside(p, at, address);
+    p->mark_count = by != s ? 0 : p->mark_count;
+    s->left--;
+    by->begun++;
+    void *cookie = open_frame(p, by, s, NULL, sp);
+    end(p);
+    return cookie;
+}
+
+/* Frames above it were left some other way. One that is not there any more was closed already: it
+ * was taken for dead, or its block is another thread's now. */
+static RARELY void leave_slowly(uint64_t cookie)
+{
+    struct probe_thread *p = loupe_probes;
+    struct probe_frame *f = p ? p->top : NULL;
+    while (f && f > p->frames && f->cookie != cookie)
+        f--;
+    if (f && f > p->frames)
+        close_to(p, f - 1);
 }
 
 SLOW_PATH void loupe_probe_leave(void *cookie)
 {
     uint64_t now = now_ticks();
     struct probe_thread *p = loupe_probes;
-    uint32_t index = (uint64_t)(uintptr_t)cookie & (PROBE_FRAMES - 1);
-    uintptr_t at = (uintptr_t)__builtin_frame_address(0) + 8;
-    if (UNLIKELY(!p || index >= p->depth || p->frames[index].cookie != (uint64_t)(uintptr_t)cookie))
-        return; /* closed already: it was taken for dead, or the block is another thread's now */
-    if (UNLIKELY(p->inside) && nested(p, at))
-        return;
-    p->inside_return = (uintptr_t)__builtin_return_address(0);
-    p->inside = at;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    while (p->depth > index)
-        close_frame(p, now);
-    end(p);
+    if (LIKELY(p && p->top->cookie == (uint64_t)(uintptr_t)cookie))
+        close_top(p, now);
+    else
+        leave_slowly((uint64_t)(uintptr_t)cookie);
 }

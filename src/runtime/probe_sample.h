@@ -37,25 +37,31 @@ static inline uint64_t sample_executions(const struct probe_site *s)
     return s->record->armed - (uint64_t)(int64_t) * (volatile int32_t *)s->cell;
 }
 
-/* A timed visit has ended; its record is open for writing. */
+/* A timed visit has ended. */
 static inline void sample_add(struct probe_frame *f, int64_t time)
 {
-    struct record_probe *r = f->record;
+    struct probe_site *s = f->site;
+    struct record_probe *r = UNLIKELY(f->caller != NULL) ? f->caller->record : s->record;
     uint64_t ticks = time > 0 ? (uint64_t)time >> RECORD_TIME_SHIFT : 0;
     if (UNLIKELY(!f->weight))
         return; /* found to be part of a recursion */
-    r->timed++;
-    r->min = ticks < r->min ? ticks : r->min;
-    r->max = ticks > r->max ? ticks : r->max;
-    if (UNLIKELY(f->caller != NULL)) {
-        r->time += time * f->weight;
-        f->caller->block_time += time;
-    } else if (LIKELY(f->serial == f->site->serial)) {
+    uint32_t version = r->version | 1;
+    __atomic_store_n(&r->version, version, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    if (UNLIKELY(ticks < r->min))
+        r->min = ticks;
+    if (UNLIKELY(ticks > r->max))
+        r->max = ticks;
+    if (LIKELY(f->serial == s->serial && !f->caller)) {
         r->stratum_time += time;
         r->stratum_timed++;
-    } else { /* of a stratum that is complete */
+    } else { /* of a stratum that is complete, or of a record that knows no strata */
         r->time += time * f->weight;
+        r->timed++;
+        if (f->caller)
+            f->caller->block_time += time;
     }
+    __atomic_store_n(&r->version, version + 1, __ATOMIC_RELEASE);
 }
 
 /* ---- what a timed visit costs ---- */
@@ -75,7 +81,9 @@ static inline int32_t sample_median(const int32_t *from, uint32_t count)
 /* The counted block behind a timed one has ended. */
 static SAMPLE_RARELY void sample_pair(struct probe_site *s, uint64_t now)
 {
-    int64_t timed = (int64_t)(s->block_ended - s->block_began + s->block_cost);
+    /* Virtual time has what was accounted for them taken out already. */
+    uint32_t visits = s->kind == LOUPE_SITE_PROCEDURE ? s->unknown : s->record->stratum_timed;
+    int64_t timed = (int64_t)(s->block_ended - s->block_began + visits * s->cost);
     int64_t cost = (timed - (int64_t)(now - s->block_ended)) / RECORD_BLOCK;
     uint64_t calibrated = s->calibrated;
     int32_t apart[PROBE_PAIRS];
@@ -157,6 +165,7 @@ static inline void sample_end_stratum(struct probe_site *s, uint64_t begin)
         r->state |= RECORD_PROBE_SAMPLED;
     r->stratum_begin = begin;
     r->stratum_size = s->next_size;
+    r->timed += r->stratum_timed;
     r->stratum_time = 0;
     r->stratum_timed = 0;
     if (s->kind == LOUPE_SITE_PROCEDURE)
@@ -253,7 +262,6 @@ static inline void sample_begin_block(struct probe_site *s, uint64_t now)
     s->phase = PROBE_BLOCK;
     s->left = RECORD_BLOCK;
     s->block_began = now;
-    s->block_cost = 0;
     s->unknown = 0;
 }
 
@@ -268,6 +276,7 @@ static SAMPLE_RARELY uint32_t sample_turn(struct probe_thread *p, struct probe_s
     if (s->phase == PROBE_FIRST) { /* its very first */
         s->decided = s->block_began = now;
         s->phase = PROBE_BLOCK;
+        s->left = RECORD_BLOCK;
         return 0;
     }
     if (s->phase == PROBE_BLOCK) {
@@ -298,6 +307,7 @@ static inline void sample_never(struct probe_site *s, struct probe_frame *f)
     if (s->kind == LOUPE_SITE_PROCEDURE)
         return; /* only this execution */
     s->untimed = true;
+    s->left = 0;
     __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     r->state &= ~(uint32_t)(RECORD_PROBE_TIMED | RECORD_PROBE_SAMPLED);

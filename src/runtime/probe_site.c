@@ -21,6 +21,16 @@ static uint64_t executions(const struct probe_site *s)
 
 /* ---- the thread ---- */
 
+void probe_frames_set_up(struct probe_thread *p, struct record_probe_frames *mirror)
+{
+    p->mirror = mirror ? mirror : &p->unseen;
+    for (uint32_t i = 1; i <= PROBE_FRAMES; i++)
+        p->frames[i].mirror =
+            i <= RECORD_PROBE_FRAMES ? &p->mirror->frames[i - 1] : &p->unseen.frames[0];
+    p->frames[0].sp = UINTPTR_MAX;
+    p->top = p->frames;
+}
+
 static struct probe_thread *new_probes(struct thread *t)
 {
     struct record_writer *w = &loupe_process.writer;
@@ -38,13 +48,13 @@ static struct probe_thread *new_probes(struct thread *t)
         return NULL;
     }
     struct record_chunk *chunk = record_writer_chunk(w, RECORD_KIND_FRAMES, t->block_index);
-    if (chunk) {
-        p->mirror = (struct record_probe_frames *)(chunk + 1);
+    probe_frames_set_up(p, chunk ? (struct record_probe_frames *)(chunk + 1) : NULL);
+    if (chunk)
         __atomic_store_n(&chunk->used, 1, __ATOMIC_RELEASE);
-    }
     p->thread = t;
+    p->block = t->block;
     /* Frames of this thread are not mistaken for those of the process it was forked from. */
-    p->serial = clock_now() * PROBE_FRAMES;
+    p->serial = clock_now() << 16;
     p->window_began = clock_now() << RECORD_TIME_SHIFT;
     p->random = clock_now() ^ (uint64_t)(uintptr_t)p;
     p->pressure = 256;
@@ -219,7 +229,6 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
     s->calibrated_inside = s->inside =
         marked ? probe_costs.marked_inside : probe_costs.timed_inside;
     s->next_size = 1;
-    s->left = RECORD_BLOCK;
     s->synced = true; /* there were no calls and no entries before */
     c->sites[site] = s;
     return s;
@@ -345,11 +354,11 @@ static void reset_site(struct probe_site *s)
 void probe_reset(struct probe_thread *p)
 {
     each_site(p, reset_site);
-    for (uint32_t i = 0; i < p->depth; i++) {
-        p->frames[i].begin = (clock_now() << RECORD_TIME_SHIFT) - p->delay;
-        p->frames[i].serial = p->frames[i].site->serial;
-        if (p->mirror && i < RECORD_PROBE_FRAMES)
-            p->mirror->frames[i].begin = p->frames[i].begin >> RECORD_TIME_SHIFT;
+    for (struct probe_frame *f = p->frames + 1; f <= p->top; f++) {
+        f->begin = (clock_now() << RECORD_TIME_SHIFT) - p->delay;
+        f->mirror->begin = clock_now() - (p->delay >> RECORD_TIME_SHIFT);
+        f->serial = f->site->serial;
+        f->site->begun++;
     }
     p->thread->block->delay_before = p->thread->block->delay;
 }
@@ -361,6 +370,7 @@ static void switch_off(struct probe_site *s)
     __atomic_thread_fence(__ATOMIC_RELEASE);
     r->held = executions(s);
     r->state |= RECORD_PROBE_HELD;
+    s->left = 0;
     __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
 }
 
@@ -393,6 +403,7 @@ void *probe_rare_control(void *thread, uintptr_t unused)
     struct probe_thread *p = thread;
     int saved = errno;
     (void)unused;
+    memset(p->seen, 0, sizeof p->seen);
     thread_control(p->thread);
     errno = saved;
     return NULL;
@@ -414,7 +425,9 @@ void probe_take_over(struct thread *t)
     if (!p)
         return;
     p->inside = 0;
-    p->depth = p->mark_count = 0;
+    p->top = p->frames;
+    p->mirror->depth = p->mark_count = 0;
+    memset(p->seen, 0, sizeof p->seen);
     memset(p->active, 0, probe_unit_count * sizeof(*p->active));
 }
 
