@@ -19,7 +19,7 @@ _loupe() {
     if [[ $command == run || $command == exec ]]; then
         for ((i = 2; i < COMP_CWORD; i++)); do
             case ${COMP_WORDS[i]} in
-            -o | --output | --peers | --grace | --top | --job | -j) ((i++)) ;;
+            -o | --output | --peers | --budget | --grace | --top | --job | -j) ((i++)) ;;
             --)
                 ((i++))
                 break
@@ -50,11 +50,11 @@ _loupe() {
         COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur"))
         return
         ;;
-    --peers | --grace | --top | --at | --interval | -i) return ;;
+    --peers | --budget | --grace | --top | --at | --interval | -i) return ;;
     esac
     case $command in
-    run) options="--output --force --quiet --peers --grace --top" ;;
-    exec) options="--job --output --force --quiet --peers --grace --top" ;;
+    run) options="--output --force --quiet --peers --budget --grace --top" ;;
+    exec) options="--job --output --force --quiet --peers --budget --grace --top" ;;
     report) options="--by --at --top --json --full --color --no-color" ;;
     top) options="--once --json --full --interval --top --color --no-color" ;;
     ps | doctor) options="--json" ;;
