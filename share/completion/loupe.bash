@@ -19,7 +19,7 @@ _loupe() {
     if [[ $command == run || $command == exec || $command == cc || $command == c++ ]]; then
         for ((i = 2; i < COMP_CWORD; i++)); do
             case ${COMP_WORDS[i]} in
-            -o | --output | --peers | --grace | --top | --job | -j | --filter) ((i++)) ;;
+            -o | --output | --peers | --grace | --top | --budget | --job | -j | --filter) ((i++)) ;;
             --)
                 ((i++))
                 break
@@ -54,12 +54,12 @@ _loupe() {
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --peers | --grace | --top | --at | --interval | -i) return ;;
+    --peers | --budget | --grace | --top | --at | --interval | -i) return ;;
     esac
     case $command in
     cc | c++) options="--all --filter --no-debug" ;;
-    run) options="--output --force --quiet --peers --grace --top" ;;
-    exec) options="--job --output --force --quiet --peers --grace --top" ;;
+    run) options="--output --force --quiet --peers --budget --grace --top" ;;
+    exec) options="--job --output --force --quiet --peers --budget --grace --top" ;;
     report) options="--by --at --source --top --json --full --color --no-color" ;;
     top) options="--once --json --by --at --source --full --interval --top --color --no-color" ;;
     graph | ps | doctor) options="--json" ;;

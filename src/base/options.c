@@ -82,6 +82,22 @@ static int unknown(const struct option_entry *table, const char *dashes, const c
     return -EINVAL;
 }
 
+bool options_percent(const char *text, double *percent)
+{
+    char *end;
+    if (!strcmp(text, "off")) {
+        *percent = OPTION_PERCENT_OFF;
+        return true;
+    }
+    errno = 0;
+    double number = strtod(text, &end);
+    if (end == text || errno || (*end && strcmp(end, "%") != 0) || !(number >= 0.01) ||
+        number > 100)
+        return false;
+    *percent = number;
+    return true;
+}
+
 static int set_value(const struct option_entry *o, void *values, const char *text,
                      struct strbuf *error)
 {
@@ -93,6 +109,12 @@ static int set_value(const struct option_entry *o, void *values, const char *tex
     if (o->kind == OPTION_STRING) {
         *(const char **)at = text;
         return 0;
+    }
+    if (o->kind == OPTION_PERCENT) {
+        if (options_percent(text, (double *)at))
+            return 0;
+        strbuf_printf(error, "%s takes 0.01%% to 100%%, or off, not \"%s\"", o->name, text);
+        return -EINVAL;
     }
     char *end;
     errno = 0;

@@ -16,7 +16,10 @@ enum option_kind {
     OPTION_STRING,  /* const char *, points into argv or the LOUPE string */
     OPTION_NUMBER,  /* int, min to max */
     OPTION_SECONDS, /* double, min to max */
+    OPTION_PERCENT, /* double, min to max, "%" behind it or not; "off" is OPTION_PERCENT_OFF */
 };
+#define OPTION_PERCENT_OFF (-1.0)
+
 
 struct option_entry {
     const char *name; /* "output" for --output; NULL ends the table */
@@ -48,6 +51,9 @@ int options_parse(const struct option_entry *table, void *values, int argc, char
  */
 int options_parse_string(const struct option_entry *table, void *values, char *text,
                          struct strbuf *error);
+
+/* A value of OPTION_PERCENT from 0.01 to 100; false: it is none. */
+bool options_percent(const char *text, double *percent);
 
 /* One line per option for the help. */
 void options_help(const struct option_entry *table, struct strbuf *out);

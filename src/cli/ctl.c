@@ -13,17 +13,26 @@
 #include <string.h>
 #include <unistd.h>
 
-enum action { MEASUREMENT_ON, MEASUREMENT_OFF, MEASUREMENT_RESET };
+enum what { MEASUREMENT_ON, MEASUREMENT_OFF, MEASUREMENT_RESET, BUDGET };
+
+struct action {
+    enum what what;
+    uint32_t budget; /* in 1/100 %, or RECORD_BUDGET_OFF */
+};
 
 /* The program may change the same word by MPI_Pcontrol at the same moment. */
-static void apply(struct record_control *control, enum action action)
+static void apply(struct record_control *control, struct action action)
 {
     uint32_t before = __atomic_load_n(&control->word, __ATOMIC_RELAXED), after;
+    if (action.what == BUDGET) { /* threads look at it at their next choice */
+        __atomic_store_n(&control->budget, action.budget, __ATOMIC_RELAXED);
+        return;
+    }
     do {
         after = before;
-        if (action == MEASUREMENT_ON)
+        if (action.what == MEASUREMENT_ON)
             after &= ~RECORD_CONTROL_OFF;
-        else if (action == MEASUREMENT_OFF)
+        else if (action.what == MEASUREMENT_OFF)
             after |= RECORD_CONTROL_OFF;
         else
             after += 1u << RECORD_CONTROL_RESET_SHIFT;
@@ -32,7 +41,7 @@ static void apply(struct record_control *control, enum action action)
 }
 
 /* All processes whose header is in this directory of the job; how many, or -errno. */
-static int apply_in(const struct job *job, const char *path, enum action action)
+static int apply_in(const struct job *job, const char *path, struct action action)
 {
     int fd = place_open_dir(path), count = 0;
     DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -59,7 +68,7 @@ static int apply_in(const struct job *job, const char *path, enum action action)
 
 /* All processes of the job on this node. A header is under $TMPDIR where shared memory had no room
  * even for that. */
-static int apply_to_job(const struct job *job, enum action action)
+static int apply_to_job(const struct job *job, struct action action)
 {
     int count = apply_in(job, job->dir, action);
     bool spill = job->spill_dir && strcmp(job->spill_dir, job->dir) != 0;
@@ -67,16 +76,30 @@ static int apply_to_job(const struct job *job, enum action action)
     return spilled > 0 ? count + spilled : count;
 }
 
-static int parse_action(const char *what, const char *value, enum action *action)
+static int parse_budget(const char *value, struct action *action)
 {
-    if (strcmp(what, "critical-path") == 0 || strcmp(what, "budget") == 0)
-        return command_misused(&cmd_ctl, "%s does not exist yet; possible: measurement", what);
+    double percent;
+    if (!options_percent(value, &percent))
+        return command_misused(&cmd_ctl, "budget \"%s\"; possible: 0.01%% to 100%%, or off", value);
+    action->what = BUDGET;
+    action->budget = percent == OPTION_PERCENT_OFF ? RECORD_BUDGET_OFF
+                                                   : (uint32_t)(percent * 100 + 0.5);
+    return 0;
+}
+
+static int parse_action(const char *what, const char *value, struct action *action)
+{
+    if (strcmp(what, "critical-path") == 0)
+        return command_misused(&cmd_ctl, "%s does not exist yet; possible: measurement, budget",
+                               what);
+    if (strcmp(what, "budget") == 0)
+        return parse_budget(value, action);
     if (strcmp(what, "measurement") != 0)
-        return command_misused(&cmd_ctl, "unknown \"%s\"; possible: measurement", what);
+        return command_misused(&cmd_ctl, "unknown \"%s\"; possible: measurement, budget", what);
     static const char *const names[] = {"on", "off", "reset"};
     for (int i = 0; i < 3; i++) {
         if (strcmp(value, names[i]) == 0) {
-            *action = (enum action)i;
+            action->what = (enum what)i;
             return 0;
         }
     }
@@ -85,7 +108,7 @@ static int parse_action(const char *what, const char *value, enum action *action
 
 static int run(int argc, char **argv)
 {
-    enum action action = MEASUREMENT_ON;
+    struct action action = {.what = MEASUREMENT_ON};
     struct job *job = NULL;
     if (argc != 3)
         return command_misused(&cmd_ctl, "which job, what, and how?");
@@ -104,8 +127,8 @@ static int run(int argc, char **argv)
     else if (count == 0)
         log_error("job %s has no monitored process yet; try again when it has begun", job->id);
     else
-        log_info("measurement %s in %d process%s of job %s", argv[2], count, count == 1 ? "" : "es",
-                 job->id);
+        log_info("%s %s in %d process%s of job %s", argv[1], argv[2], count,
+                 count == 1 ? "" : "es", job->id);
     job_free(job);
     return count > 0 ? 0 : EXIT_LOUPE;
 }
@@ -113,9 +136,10 @@ static int run(int argc, char **argv)
 const struct command cmd_ctl = {
     .name = "ctl",
     .summary = "switch measurement while a program runs",
-    .usage = "JOB measurement on|off|reset",
+    .usage = "JOB measurement on|off|reset, or JOB budget N%|off",
     .details =
         "JOB is an identity from loupe ps, its beginning, or the PID of one of its processes.\n"
-        "The same as MPI_Pcontrol(1), (0) and (2) in the program.\n",
+        "measurement: the same as MPI_Pcontrol(1), (0) and (2) in the program.\n"
+        "budget: what timing the probes of loupe cc may take of the run; off times everything.\n",
     .run = run,
 };

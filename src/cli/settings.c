@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-struct settings settings = {.peers = RECORD_PEERS_MAX, .grace = 10};
+struct settings settings = {
+    .peers = RECORD_PEERS_MAX, .grace = 10, .budget = RECORD_BUDGET_DEFAULT / 100.0};
 
 const struct option_entry settings_table[] = {
     {.name = "verbose", .kind = OPTION_FLAG, SETTING(verbose), .help = "say what is being done"},
@@ -30,4 +31,8 @@ int settings_from_environment(struct strbuf *error)
 void settings_for_target(struct strbuf *out)
 {
     strbuf_printf(out, "peers=%d%s", settings.peers, settings.verbose ? ",verbose" : "");
+    if (settings.budget == OPTION_PERCENT_OFF)
+        strbuf_printf(out, ",budget=off");
+    else
+        strbuf_printf(out, ",budget=%g%%", settings.budget);
 }

@@ -13,6 +13,7 @@ struct settings {
     bool force;         /* overwrite the run file */
     int peers;          /* destinations kept apart per statement and thread */
     int top;            /* lines of the report; 0: as many as fit */
+    double budget;      /* of probes in the source, percent of the run; OPTION_PERCENT_OFF */
     double grace;       /* seconds to wait for processes that outlive the launcher */
     const char *output; /* run file; NULL: a name of our own */
     const char *job;    /* exec: the job to join */
@@ -49,6 +50,11 @@ extern const struct option_entry settings_table[]; /* of the LOUPE string */
          .min = 1,                                                                                 \
          .max = SETTINGS_PEERS_MAX,                                                                \
          .help = "destinations kept apart per statement and thread (default 64)"},                 \
+        {.name = "budget",                                                                         \
+         .kind = OPTION_PERCENT,                                                                   \
+         SETTING(budget),                                                                          \
+         .value = "N%|off",                                                                        \
+         .help = "what timing the source's probes may take of the run (default 5%)"},              \
         {.name = "grace",                                                                          \
          .kind = OPTION_SECONDS,                                                                   \
          SETTING(grace),                                                                           \

@@ -6,6 +6,7 @@
 #endif
 
 bool loupe_clock_tsc;
+extern bool clock_tsc __attribute__((alias("loupe_clock_tsc")));
 
 static bool tsc_is_invariant(void)
 {

@@ -11,6 +11,7 @@
 #include <time.h>
 
 extern bool loupe_clock_tsc EXPORT; /* set once, before the first event */
+extern bool clock_tsc;              /* the same, within libloupe.so: nearer */
 
 static inline uint64_t clock_monotonic_ns(void)
 {

@@ -28,6 +28,7 @@ enum {
     PROBE_MARKS = 16,         /* calls that are about to happen */
     PROBE_CLONES = 4,         /* copies of a call that the compiler made, per site and thread */
     PROBE_SEEN = 256,         /* return addresses of probes that lead to their site at once */
+    PROBE_DIRECT = 4096,      /* return addresses of direct calls, per thread */
     PROBE_CALLERS = 64,       /* return addresses kept per procedure and thread */
     PROBE_GAP = 4096,         /* visits between two looks at a site that is only counted */
     PROBE_GAP_OFF = 64,       /* the same while measurement is off */
@@ -80,7 +81,7 @@ struct probe_caller {
 };
 
 /* What the next visit that comes to the slow path is; see probe_sample.h. */
-enum probe_phase { PROBE_FIRST, PROBE_BLOCK, PROBE_PAIR, PROBE_SYNC, PROBE_BETWEEN };
+enum probe_phase { PROBE_FIRST, PROBE_WARM, PROBE_BLOCK, PROBE_PAIR, PROBE_BETWEEN };
 
 /* A site as one thread sees it. */
 struct probe_site {
@@ -96,7 +97,7 @@ struct probe_site {
     uint32_t open;             /* procedure: frames */
     uint32_t gap;              /* only counted: visits until it is looked at again */
     uint64_t fired;            /* and when it was last */
-    uint64_t owed;             /* procedure: taken off its cell to see the next entry */
+    uint32_t owed;             /* procedure: taken off its cell to see the next entry */
     struct probe_site *target; /* call: the entry that took its last mark */
     uint32_t stale;            /* marks that nobody took, in a row */
     uint32_t taken;            /* marks that were, up to some number */
@@ -106,25 +107,28 @@ struct probe_site {
     struct probe_caller *callers;
 
     /* sampling (probe_sample.h); times are virtual, in 1/256 ticks */
+    uint32_t weight;      /* of a frame that begins: `size`, or 0 where it only warms up */
+    uint32_t serial;      /* of the stratum; beside `weight`: frames take both */
     uint32_t size;        /* blocks of the stratum in progress */
-    uint32_t serial;      /* of the stratum; beside `size`: frames take both */
     uint32_t next_size;   /* of the one after it */
     uint32_t drawn;       /* the block that is timed, in it or already in the one after it */
     uint32_t rest;        /* visits until that one begins */
-    uint32_t begun;       /* timed visits of it */
+    uint32_t cut;         /* visits of its timed block that a reset took away */
     uint32_t missed;      /* visits of its timed block that could not be */
-    uint32_t unknown;     /* procedure: visits of its timed block whose caller is not known */
+    uint32_t unknown;     /* procedure: visits of its timed block whose caller is not known, */
+    uint32_t idle;        /* and of direct calls that are only counting */
     bool last_known;
-    bool synced;          /* procedure: `floor` is as of the visit before */
-    int64_t floor;        /* procedure: calls under way, at the least: falls by one for each entry
-                             whose caller is not known */
-    int64_t balance;      /* the same when such entries were last shared out */
+    bool calls_known;     /* procedure: `calls` is as of the entry before */
+    uint64_t calls;       /* executions of all direct calls of it, */
+    uint32_t marked;      /* and entries by marks since */
+    uint64_t warm_cost;   /* of a visit that warms up */
+    uint64_t counted;     /* what a visit of a block that was only counted took last */
     int64_t last_time;    /* of the block before: for the error */
     uint64_t decided;     /* when the size was chosen, */
     uint64_t visits;      /* and executions then */
     uint64_t block_began, block_ended;
     uint64_t cost, inside; /* of a timed visit: in all, and between its clock readings */
-    uint64_t calibrated, calibrated_inside;
+    const struct probe_cost *calibrated;
     uint32_t pair_count;
     int32_t pairs[PROBE_PAIRS]; /* cost, of pairs of blocks */
 };
@@ -132,7 +136,6 @@ struct probe_site {
 /* A call is about to be made, and its execution is to be timed. */
 struct probe_mark {
     struct probe_site *site;
-    struct probe_group *group;
     uintptr_t sp;
     struct probe_clone *clone; /* which copy of the call it is */
     struct probe_frame *top;   /* the innermost that was open */
@@ -147,7 +150,8 @@ struct probe_frame {
     struct probe_caller *caller; /* charged instead, if the caller is not known; else NULL */
     struct probe_site *opened;   /* procedure, loop or statement that goes on */
     uint32_t weight, serial;
-    struct record_probe_frame *mirror; /* the same for readers; set once */
+    struct record_probe_frame *mirror; /* the same for readers; set once, as is its depth */
+    uint64_t depth;
 };
 
 struct probe_cells {
@@ -193,6 +197,7 @@ struct probe_thread {
     struct probe_table *tables; /* of modules, instead of the starter's */
     uint32_t probe_count;
     struct probe_seen seen[PROBE_SEEN];
+    uintptr_t direct[PROBE_DIRECT];
     struct probe_mark marks[PROBE_MARKS];
     struct probe_frame frames[PROBE_FRAMES + 1];
     struct record_probe_frames unseen; /* in place of the mirror, and for frames beyond it */
@@ -200,13 +205,19 @@ struct probe_thread {
 extern __thread struct probe_thread *loupe_probes __attribute__((tls_model("initial-exec")));
 
 /* What a timed visit costs, as measured at the start, in 1/256 ticks. */
+struct probe_cost {
+    uint64_t all, inside; /* in all, and between the two readings of the clock */
+};
+
 struct probe_costs {
-    uint64_t timed, timed_inside;   /* a frame of its own */
-    uint64_t marked, marked_inside; /* by way of a mark */
-    uint64_t slow;                  /* a slow path without a clock */
-    bool calibrated_only;           /* a test's wish: nothing is measured in place */
+    struct probe_cost own;     /* a frame of its own */
+    struct probe_cost marked;  /* by way of a mark */
+    struct probe_cost unknown; /* the entry of a procedure without one */
+    uint64_t slow;             /* a slow path without a clock */
+    bool calibrated_only;      /* a test's wish: nothing is measured in place */
 };
 extern struct probe_costs probe_costs;
+extern const uint32_t *probe_control; /* loupe_control, but nearer */
 extern bool loupe_probe_xsave; /* what the stub saves registers with */
 
 /* Slow paths; in place of `unit.visit`, `.enter`, `.leave`. */

@@ -15,6 +15,7 @@
 struct probe_costs probe_costs;
 bool loupe_probe_xsave;
 
+enum { SOMEWHERE = 2 }; /* a return address */
 enum { LOOP, CALL, ENTRY, SITES, BATCHES = 8, VISITS = 128, NUMBER = RECORD_UNITS_MAX - 1 };
 
 static struct loupe_unit unit = {.visit = (void *)loupe_probe_visit,
@@ -33,6 +34,8 @@ struct trial {
     int32_t cell[SITES];
     struct probe_group group;
     struct probe_place entry;
+    struct probe_caller caller;
+    struct record_probe caller_record;
     struct probe_cells *active[RECORD_UNITS_MAX];
 };
 
@@ -46,7 +49,7 @@ struct trial {
 #define ENTER(site)                                                                                \
     __asm__ volatile("call *%c1(%%rip)\n\tnopl %c2(%%rax)"                                         \
                      : "=a"(frame)                                                                 \
-                     : "i"(&unit.enter), "i"(4 * (site)), "D"(0)                                   \
+                     : "i"(&unit.enter), "i"(4 * (site)), "D"(SOMEWHERE)                           \
                      : "cc", "memory")
 #define LEAVE()                                                                                    \
     __asm__ volatile("call *%c1(%%rip)" : : "D"(frame), "i"(&unit.leave) : "cc", "memory")
@@ -79,6 +82,19 @@ static uint64_t call_batch(volatile int32_t *cells)
     return clock_now() - begin;
 }
 
+static uint64_t entry_batch(volatile int32_t *cells)
+{
+    uint64_t begin = clock_now();
+    for (int i = 0; i < VISITS; i++) {
+        void *frame = NULL;
+        if (COUNT(ENTRY))
+            ENTER(ENTRY);
+        if (frame)
+            LEAVE();
+    }
+    return clock_now() - begin;
+}
+
 static void set_up(struct trial *t)
 {
     static const uint8_t kinds[SITES] = {LOUPE_SITE_LOOP, LOUPE_SITE_CALL, LOUPE_SITE_PROCEDURE};
@@ -98,6 +114,8 @@ static void set_up(struct trial *t)
                                           .kind = kinds[i],
                                           .phase = PROBE_BLOCK,
                                           .left = UINT32_MAX,
+                                          .calibrated = &probe_costs.own,
+                                          .weight = 1,
                                           .size = 1};
     }
 }
@@ -110,33 +128,59 @@ static uint64_t per_visit(uint64_t ticks)
 
 static uint64_t mean_inside(const struct record_probe *r)
 {
-    return r->stratum_timed && r->stratum_time > 0
-               ? (uint64_t)r->stratum_time / (uint64_t)r->stratum_timed
-               : 0;
+    int64_t time = r->stratum_time + r->time;
+    uint64_t visits = r->stratum_timed + r->timed;
+    return visits && time > 0 ? (uint64_t)time / visits : 0;
 }
 
-static void measure(struct trial *t)
+/* The least of many batches; `inside` is of that one. */
+struct least {
+    uint64_t ticks, inside;
+};
+
+static void try_batch(struct trial *t, uint64_t (*batch)(volatile int32_t *cells), int32_t cells,
+                      struct record_probe *r, struct least *least)
 {
-    uint64_t counted = UINT64_MAX, timed = UINT64_MAX, marked = UINT64_MAX, ticks;
+    r->stratum_time = r->stratum_timed = 0;
+    r->time = (int64_t)(r->timed = 0);
+    for (int i = 0; i < SITES; i++)
+        t->cell[i] = cells;
+    uint64_t ticks = batch(t->cell);
+    if (ticks < least->ticks)
+        *least = (struct least){ticks, mean_inside(r)};
+}
+
+/* Batches of the same code, first with visits that are only counted, then timed. */
+static struct probe_cost measure(struct trial *t, uint64_t (*batch)(volatile int32_t *cells),
+                                 struct record_probe *record)
+{
+    struct least counted = {UINT64_MAX, 0}, timed = counted;
     for (int i = 0; i < BATCHES; i++) {
-        t->cell[LOOP] = 2 * VISITS;
-        ticks = count_batch(t->cell);
-        counted = ticks < counted ? ticks : counted;
-        t->cell[LOOP] = t->cell[CALL] = t->cell[ENTRY] = 0;
-        ticks = count_batch(t->cell);
-        timed = ticks < timed ? ticks : timed;
-        ticks = call_batch(t->cell);
-        marked = ticks < marked ? ticks : marked;
-        if (i == 0) /* the first was cold */
-            for (int k = 0; k < SITES; k++)
-                t->records[k].stratum_time = t->records[k].stratum_timed = 0;
+        try_batch(t, batch, 2 * VISITS, record, &counted);
+        try_batch(t, batch, 0, record, &timed);
     }
-    probe_costs.timed = per_visit(timed > counted ? timed - counted : 0);
-    probe_costs.marked = per_visit(marked > 2 * counted ? marked - 2 * counted : 0);
-    probe_costs.slow =
-        probe_costs.marked > probe_costs.timed ? probe_costs.marked - probe_costs.timed : 0;
-    probe_costs.timed_inside = mean_inside(&t->records[LOOP]);
-    probe_costs.marked_inside = mean_inside(&t->records[CALL]);
+    return (struct probe_cost){per_visit(clock_since(counted.ticks, timed.ticks)), timed.inside};
+}
+
+/* The machine may have been slow just then: the least of all times it was tried. */
+static void keep(struct probe_cost *cost, struct probe_cost now)
+{
+    if (!cost->all || now.all < cost->all)
+        *cost = now;
+}
+
+static void measure_all(struct trial *t)
+{
+    keep(&probe_costs.own, measure(t, count_batch, &t->records[LOOP]));
+    keep(&probe_costs.marked, measure(t, call_batch, &t->records[CALL]));
+    t->probes.direct[SOMEWHERE / 2] = 0; /* from now on it is unknown who calls from there */
+    t->caller = (struct probe_caller){.address = SOMEWHERE, .record = &t->caller_record};
+    t->caller_record.min = UINT64_MAX;
+    t->sites[ENTRY].callers = &t->caller;
+    t->group.calls = NULL;
+    keep(&probe_costs.unknown, measure(t, entry_batch, &t->caller_record));
+    uint64_t own = probe_costs.own.all, marked = probe_costs.marked.all;
+    probe_costs.slow = marked > own ? marked - own : 0;
 }
 
 static bool has_xsave(void)
@@ -152,7 +196,11 @@ void probe_cost_start(void)
 
 void probe_calibrate(void)
 {
-    if (probe_costs.timed)
+    enum { TIMES = 6, APART = 1 << 24 }; /* ticks */
+    static uint64_t last;
+    static int times;
+    uint64_t now = clock_now();
+    if (times == TIMES || (times && now - last < APART))
         return;
     struct probe_thread *own = loupe_probes;
     struct trial *t = pages_alloc(sizeof *t);
@@ -160,9 +208,9 @@ void probe_calibrate(void)
         return;
     set_up(t);
     loupe_probes = &t->probes;
-    measure(t);
+    measure_all(t);
     loupe_probes = own;
     pages_free(t, sizeof *t);
-    if (!probe_costs.timed)
-        probe_costs.timed = 1;
+    last = now;
+    times++;
 }

@@ -79,7 +79,7 @@ static RARELY uint64_t now_monotonic(void)
 
 static inline uint64_t now_ticks(void)
 {
-    return LIKELY(loupe_clock_tsc) ? __builtin_ia32_rdtsc() : now_monotonic();
+    return LIKELY(clock_tsc) ? __builtin_ia32_rdtsc() : now_monotonic();
 }
 
 static RARELY void *rare(probe_rare_function *function, void *a, uintptr_t b)
@@ -156,7 +156,7 @@ static RARELY struct probe_site *find(uintptr_t address, size_t pointer)
     struct loupe_unit *unit = unit_at(address, pointer);
     uint32_t number = site_at(address);
     struct probe_cells *c = p ? p->active[unit->number & (RECORD_UNITS_MAX - 1)] : NULL;
-    if (p && p->control != __atomic_load_n(loupe_control, __ATOMIC_RELAXED))
+    if (p && p->control != __atomic_load_n(probe_control, __ATOMIC_RELAXED))
         obey(p, c, number);
     struct probe_site *s = c ? c->sites[number] : NULL;
     if (!s)
@@ -181,7 +181,7 @@ static inline struct probe_site *begin(uintptr_t at, uintptr_t address, size_t p
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     const struct probe_seen *seen = &p->seen[SEEN(address)];
     if (LIKELY(seen->address == address &&
-               p->control == __atomic_load_n(loupe_control, __ATOMIC_RELAXED)))
+               p->control == __atomic_load_n(probe_control, __ATOMIC_RELAXED)))
         return seen->site;
     return find(address, pointer);
 }
@@ -226,16 +226,11 @@ static inline void pull(struct probe_site *s)
     int32_t more = *(volatile int32_t *)s->cell;
     if (more <= 0)
         return;
-    s->owed += (uint64_t)more;
+    s->owed += (uint32_t)more;
     add(s, -more);
 }
 
 /* ---- frames ---- */
-
-static inline uint32_t depth_of(const struct probe_thread *p, const struct probe_frame *f)
-{
-    return (uint32_t)(f - p->frames);
-}
 
 HOT void close_top(struct probe_thread *p, uint64_t now)
 {
@@ -243,12 +238,12 @@ HOT void close_top(struct probe_thread *p, uint64_t now)
     uint64_t delay = p->delay;
     struct probe_site *s = f->site;
     sample_add(f, (int64_t)((now << RECORD_TIME_SHIFT) - delay - f->begin - s->inside));
-    p->delay = delay += s->cost;
+    p->delay = delay += LIKELY(f->weight) ? s->cost : s->warm_cost;
     p->block->delay = delay >> RECORD_TIME_SHIFT;
     p->block->last = now;
     f->opened->open--;
     p->top = f - 1;
-    __atomic_store_n(&p->mirror->depth, depth_of(p, f - 1), __ATOMIC_RELEASE);
+    __atomic_store_n(&p->mirror->depth, (uint32_t)(f - 1)->depth, __ATOMIC_RELEASE);
 }
 
 static RARELY void close_to(struct probe_thread *p, struct probe_frame *keep)
@@ -295,16 +290,16 @@ HOT void *open_frame(struct probe_thread *p, struct probe_site *site, struct pro
     f->site = site;
     f->opened = opened;
     f->caller = caller;
-    f->weight = site->size;
+    f->weight = site->weight;
     f->serial = site->serial;
     m->probe = caller ? caller->index : site->index;
-    m->weight = site->size;
+    m->weight = site->weight;
     opened->open++;
     p->top = f;
     uint64_t delay = p->delay, now = now_ticks();
     f->begin = (now << RECORD_TIME_SHIFT) - delay;
     m->begin = now - (delay >> RECORD_TIME_SHIFT);
-    __atomic_store_n(&p->mirror->depth, depth_of(p, f), __ATOMIC_RELEASE);
+    __atomic_store_n(&p->mirror->depth, (uint32_t)f->depth, __ATOMIC_RELEASE);
     return (void *)cookie;
 }
 
@@ -371,7 +366,7 @@ static inline void put_mark(struct probe_thread *p, struct probe_site *s, uintpt
             drop_marks(p, i - 1);
     if (UNLIKELY(p->mark_count == PROBE_MARKS))
         drop_marks(p, 0);
-    p->marks[p->mark_count++] = (struct probe_mark){s, s->group, sp, clone_of(s, address), p->top};
+    p->marks[p->mark_count++] = (struct probe_mark){s, sp, clone_of(s, address), p->top};
     see_entry(p, s);
 }
 
@@ -391,7 +386,7 @@ static inline struct probe_site *take_mark(struct probe_thread *p, struct probe_
 {
     for (uint32_t i = p->mark_count; i; i--) {
         struct probe_mark *m = &p->marks[i - 1];
-        if (m->group != s->group)
+        if (m->site->group != s->group)
             continue;
         if (!answers(p, m, sp))
             return NULL;
@@ -470,7 +465,7 @@ static inline struct probe_site *known(const struct probe_thread *p, uintptr_t a
         return NULL;
     const struct probe_seen *seen = &p->seen[SEEN(address)];
     if (UNLIKELY(seen->address != address ||
-                 p->control != __atomic_load_n(loupe_control, __ATOMIC_RELAXED)))
+                 p->control != __atomic_load_n(probe_control, __ATOMIC_RELAXED)))
         return NULL;
     return seen->site;
 }
@@ -491,11 +486,9 @@ SLOW_PATH void loupe_probe_visit(void)
     /* in a timed block, the only mark, and its entry comes by itself */
     if (LIKELY(s && s->left && !p->mark_count && s->clones[0].address == address && s->target &&
                *(volatile int32_t *)s->target->cell <= 0)) {
-        set_inside(p, at, address);
         s->left--;
-        p->mark_count = 1;
-        p->marks[0] = (struct probe_mark){s, s->group, at + 8, &s->clones[0], p->top};
-        end(p);
+        p->marks[0] = (struct probe_mark){s, at + 8, &s->clones[0], p->top};
+        p->mark_count = 1; /* last: a handler in between only spoils this mark */
         return;
     }
     visit_slowly(at, address);
@@ -509,9 +502,12 @@ static inline void *enter_own(struct probe_thread *p, struct probe_site *s, uint
         count_only(p, s);
         return NULL;
     }
-    if (!sampled(p, s) || UNLIKELY(frames_full(p)))
+    if (!sampled(p, s))
         return NULL;
-    s->begun++;
+    if (UNLIKELY(frames_full(p))) {
+        s->missed++;
+        return NULL;
+    }
     return open_frame(p, s, s, NULL, sp);
 }
 
@@ -539,9 +535,10 @@ static inline void *enter_called(struct probe_thread *p, struct probe_site *s,
         fold_recursion(p, call, s);
         return NULL;
     }
-    if (UNLIKELY(frames_full(p)))
+    if (UNLIKELY(frames_full(p))) {
+        call->missed++;
         return NULL;
-    call->begun++;
+    }
     return open_frame(p, call, s, NULL, sp);
 }
 
@@ -557,13 +554,19 @@ static RARELY void *enter_unknown(struct probe_thread *p, struct probe_site *s, 
     if (UNLIKELY(!c))
         return NULL;
     c->block_count++;
-    if (s->size == 1)
-        c->record->count++; /* else at the end of the stratum */
+    c->record->count += s->size == 1; /* else at the end of the stratum */
     if (UNLIKELY(s->open || frames_full(p))) {
         fold_recursion(p, NULL, s);
         return NULL;
     }
     return open_frame(p, s, s, c, sp);
+}
+
+/* Return addresses of calls whose marks were taken: an entry from there that has no mark is of a
+ * statement that is only counting just now. */
+static inline uintptr_t *direct_call(struct probe_thread *p, uintptr_t from)
+{
+    return &p->direct[(from >> 1) % PROBE_DIRECT];
 }
 
 static inline uint64_t count_of(struct probe_thread *p, const struct probe_place *at)
@@ -577,21 +580,22 @@ static inline uint64_t count_of(struct probe_thread *p, const struct probe_place
     return sum;
 }
 
-/*
- * Whether this entry, which took no mark, is of a direct call: one whose statement has counted it.
- * Each of those adds one to the calls, and its entry takes one away; any other entry only takes
- * away, and leaves less than there ever was.
- */
-static RARELY bool called_directly(struct probe_thread *p, struct probe_site *s)
+/* An entry without a mark, from an address that is not known: a direct call if one of their
+ * statements has counted since the entry before. Where that cannot be told, nobody's. */
+static RARELY bool called_directly(struct probe_thread *p, struct probe_site *s, uintptr_t from)
 {
-    int64_t under_way = 0;
-    if (s->group)
-        under_way = (int64_t)(count_of(p, s->group->calls) - count_of(p, s->group->procedures));
-    bool direct = s->synced && under_way >= s->floor;
-    if (!s->synced || under_way < s->floor)
-        s->floor = under_way;
-    s->synced = true;
-    return direct;
+    if (!s->group || !s->group->calls)
+        return false;
+    uint64_t calls = count_of(p, s->group->calls);
+    for (uint32_t i = 0; i < p->mark_count; i++)
+        calls -= p->marks[i].site->group == s->group; /* they have yet to come */
+    bool known = s->calls_known, moved = calls - s->calls > s->marked;
+    s->calls = calls;
+    s->calls_known = true;
+    s->marked = 0;
+    if (known && moved)
+        *direct_call(p, from) = from;
+    return !known || moved;
 }
 
 /* Its cell was made to come here for a mark's sake: its own turn comes later. */
@@ -610,16 +614,21 @@ static inline void *enter_procedure(struct probe_thread *p, struct probe_site *s
 {
     drop_dead_marks(p, sp);
     struct probe_site *call = p->mark_count ? take_mark(p, s, sp) : NULL;
+    if (call) {
+        *direct_call(p, from) = from;
+        s->marked++;
+    }
     if (UNLIKELY(s->owed)) {
         rearm_pulled(s, call && call->left);
-    } else if (sampled(p, s)) {
-        if (!call && !called_directly(p, s)) {
+    } else if (!sampled(p, s)) {
+        s->calls_known = false; /* entries come and go unseen from here on */
+    } else if (!call) {
+        /* One inside itself has no time of its own, whoever calls it. */
+        if (!s->open && *direct_call(p, from) != from && !called_directly(p, s, from)) {
             s->unknown++;
             return enter_unknown(p, s, sp, from);
         }
-    } else {
-        s->synced = false;
-        called_directly(p, s);
+        s->idle++;
     }
     if (LIKELY(call != NULL))
         return enter_called(p, s, call, sp);
@@ -654,7 +663,7 @@ static RARELY void *enter_slowly(uintptr_t at, uintptr_t address, uintptr_t from
 static inline bool is_marked(struct probe_thread *p, struct probe_site *s, uintptr_t sp)
 {
     const struct probe_mark *m = &p->marks[0];
-    return p->mark_count == 1 && m->group == s->group && m->site->target == s && answers(p, m, sp);
+    return p->mark_count == 1 && m->site->target == s && answers(p, m, sp);
 }
 
 SLOW_PATH void *loupe_probe_enter(void *from)
@@ -663,19 +672,28 @@ SLOW_PATH void *loupe_probe_enter(void *from)
     uintptr_t address = (uintptr_t)__builtin_return_address(0);
     struct probe_thread *p = loupe_probes;
     struct probe_site *s = known(p, address), *by = s;
-    if (UNLIKELY(!s || !s->left || s->open || p->top->sp < sp || frames_full(p)))
+    if (UNLIKELY(!s || s->open || p->top->sp < sp || frames_full(p)))
         return enter_slowly(at, address, (uintptr_t)from);
     if (s->kind == LOUPE_SITE_PROCEDURE) {
         if (UNLIKELY(!is_marked(p, s, sp)))
             return enter_slowly(at, address, (uintptr_t)from);
         by = p->marks[0].site;
+        /* its own turn, or pulled, and to come here for the next one too */
+        uint32_t *left = s->owed ? &s->owed : &s->left;
+        if (UNLIKELY(!*left || (s->owed && !by->left)))
+            return enter_slowly(at, address, (uintptr_t)from);
+        --*left;
+        s->marked++;
+    } else if (UNLIKELY(!s->left)) {
+        return enter_slowly(at, address, (uintptr_t)from);
     } else if (UNLIKELY(s->kind != LOUPE_SITE_LOOP && !s->own)) {
         return enter_slowly(at, address, (uintptr_t)from);
     }
     set_inside(p, at, address);
-    p->mark_count = by != s ? 0 : p->mark_count;
-    s->left--;
-    by->begun++;
+    if (by != s)
+        p->mark_count = 0;
+    else
+        s->left--;
     void *cookie = open_frame(p, by, s, NULL, sp);
     end(p);
     return cookie;

@@ -9,12 +9,12 @@
  * the visits that it times.
  *
  * A site goes round in these phases:
+ *     WARM      the first visits of a block behind a gap: as in a block, but not used
  *     BLOCK     every visit comes here and is timed
  *     AFTER     the first visit behind the block: how long it took; the next stratum is chosen
  *     PAIR      RECORD_BLOCK counted visits later: how long those took; the difference is what
  *               timing costs here, in place
- *     SYNC      procedures: the visit before the next block that is timed
- *     BETWEEN   the first visit of that block
+ *     BETWEEN   the first visit of the next block that is timed
  *
  * Part of the slow paths: general registers only, no calls but to its own kind.
  */
@@ -27,6 +27,7 @@
 enum {
     SAMPLE_SIZE_MAX = 1 << 16,
     SAMPLE_GROWTH = 8,      /* a stratum is at most so many times larger than the one before */
+    SAMPLE_WARM = 8,        /* visits of a block behind a gap that only warm up */
     SAMPLE_PAIRS_MIN = 5,   /* before that, the calibrated cost */
     SAMPLE_LONG = 1 << 13,  /* ticks, 2 to 3 us: longer visits need no cost measured in place */
     SAMPLE_WINDOW = 1 << 20 /* ticks: how often the budget is looked at */
@@ -44,7 +45,7 @@ static inline void sample_add(struct probe_frame *f, int64_t time)
     struct record_probe *r = UNLIKELY(f->caller != NULL) ? f->caller->record : s->record;
     uint64_t ticks = time > 0 ? (uint64_t)time >> RECORD_TIME_SHIFT : 0;
     if (UNLIKELY(!f->weight))
-        return; /* found to be part of a recursion */
+        return; /* warms up, or was found to be part of a recursion */
     uint32_t version = r->version | 1;
     __atomic_store_n(&r->version, version, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
@@ -83,12 +84,14 @@ static SAMPLE_RARELY void sample_pair(struct probe_site *s, uint64_t now)
 {
     /* Virtual time has what was accounted for them taken out already. */
     uint32_t visits = s->kind == LOUPE_SITE_PROCEDURE ? s->unknown : s->record->stratum_timed;
-    int64_t timed = (int64_t)(s->block_ended - s->block_began + visits * s->cost);
-    int64_t cost = (timed - (int64_t)(now - s->block_ended)) / RECORD_BLOCK;
-    uint64_t calibrated = s->calibrated;
+    uint32_t length = RECORD_BLOCK - s->cut;
+    int64_t timed = (int64_t)(s->block_ended - s->block_began + visits * s->cost) / length;
+    int64_t counted = (int64_t)(now - s->block_ended) / RECORD_BLOCK, cost = timed - counted;
+    uint64_t calibrated = s->calibrated->all;
     int32_t apart[PROBE_PAIRS];
-    if (probe_costs.calibrated_only || (s->kind == LOUPE_SITE_PROCEDURE && s->unknown < RECORD_BLOCK))
+    if (probe_costs.calibrated_only || (s->kind == LOUPE_SITE_PROCEDURE && s->unknown < length))
         return;
+    s->counted = counted > 0 ? (uint64_t)counted : 0;
     cost = cost > INT32_MAX / 2 ? INT32_MAX / 2 : cost < -(INT32_MAX / 2) ? -(INT32_MAX / 2) : cost;
     s->pairs[s->pair_count++ % PROBE_PAIRS] = (int32_t)cost;
     uint32_t count = s->pair_count < PROBE_PAIRS ? s->pair_count : PROBE_PAIRS;
@@ -99,7 +102,9 @@ static SAMPLE_RARELY void sample_pair(struct probe_site *s, uint64_t now)
         apart[i] = s->pairs[i] > median ? s->pairs[i] - median : median - s->pairs[i];
     s->cost = median < 0 ? 0 : (uint64_t)median;
     s->cost = s->cost > 4 * calibrated ? 4 * calibrated : s->cost;
-    s->inside = calibrated ? s->cost * s->calibrated_inside / calibrated : 0;
+    /* Out-of-order execution hides the program's work behind the reading of the clock: what the cost
+     * is less than calibrated is time that the clock did not see. */
+    s->inside = s->cost + s->calibrated->inside - calibrated; /* may be below zero */
     s->record->cost = s->cost;
     s->record->cost_spread = (uint32_t)sample_median(apart, count);
     s->record->pairs = s->pair_count;
@@ -120,21 +125,16 @@ static inline void sample_square(struct record_probe *r, int64_t difference, uin
     r->strata++;
 }
 
-/* How often a procedure was entered from code without probes is known; how that is shared out among
- * the places it was called from is taken from the block that was timed. */
-static inline void sample_end_callers(struct probe_site *s)
+/* Entries of a procedure from code without probes, by return address. */
+static inline void sample_end_callers(struct probe_site *s, uint64_t visits)
 {
-    int64_t entries = s->balance - s->floor;
-    if (s->unknown || s->size == 1)
-        s->balance = s->floor; /* else the next block has to tell */
     for (struct probe_caller *c = s->callers; c; c = c->next) {
-        if (s->size > 1 && s->unknown && entries > 0)
-            c->record->count += (uint64_t)entries * c->block_count / s->unknown;
-        c->block_count = 0;
         if (s->size > 1) {
+            c->record->count += c->block_count * visits / RECORD_BLOCK;
             c->record->state |= RECORD_PROBE_SAMPLED;
             sample_square(c->record, c->block_time - c->last_time, s->size);
         }
+        c->block_count = 0;
         c->last_time = c->block_time;
         c->block_time = 0;
     }
@@ -146,10 +146,11 @@ static inline void sample_end_stratum(struct probe_site *s, uint64_t begin)
 {
     struct record_probe *r = s->record;
     begin = begin < r->stratum_begin ? r->stratum_begin : begin; /* after a reset */
-    int64_t visits = (int64_t)(begin - r->stratum_begin), begun = s->begun;
+    int64_t visits = (int64_t)(begin - r->stratum_begin);
+    int64_t begun = (int64_t)RECORD_BLOCK - s->left - s->cut - s->missed;
     __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    if (begun) {
+    if (begun > 0) {
         int64_t mean = r->stratum_time / begun, rest = r->stratum_time % begun;
         int64_t block = mean * RECORD_BLOCK + rest * RECORD_BLOCK / begun;
         r->time += mean * visits + rest * visits / begun;
@@ -169,11 +170,11 @@ static inline void sample_end_stratum(struct probe_site *s, uint64_t begin)
     r->stratum_time = 0;
     r->stratum_timed = 0;
     if (s->kind == LOUPE_SITE_PROCEDURE)
-        sample_end_callers(s);
+        sample_end_callers(s, (uint64_t)visits);
     __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
     s->size = s->next_size;
     s->serial++;
-    s->begun = s->missed = 0;
+    s->missed = 0;
 }
 
 static inline uint64_t sample_random(struct probe_thread *p)
@@ -210,6 +211,9 @@ static inline uint32_t sample_size(struct probe_thread *p, struct probe_site *s,
     s->decided = now;
     s->visits = executions;
     took = took > 0 ? took : 1;
+    /* Nobody to time here, direct calls are timed by their statements: look less and less often. */
+    if (s->idle && !s->unknown)
+        return s->size < SAMPLE_SIZE_MAX / 2 ? 2 * s->size : s->size;
     if (budget == RECORD_BUDGET_OFF) /* now and then a block that is only counted, for the cost */
         return (uint64_t)took < visits * SAMPLE_LONG && sample_random(p) % RECORD_BLOCK == 0 ? 2 : 1;
     if (!budget)
@@ -218,20 +222,9 @@ static inline uint32_t sample_size(struct probe_thread *p, struct probe_site *s,
     uint64_t cost = s->cost > probe_costs.slow ? s->cost : probe_costs.slow;
     uint64_t ticks = visits * cost >> RECORD_TIME_SHIFT; /* if all of them were timed */
     uint64_t size = ticks * p->pressure / 256 * 10000 / budget / (uint64_t)took + 1;
-    if (s->kind == LOUPE_SITE_PROCEDURE && !s->unknown && size < 2 * (uint64_t)s->size)
-        size = size > 1 ? 2 * (uint64_t)s->size : 1; /* nobody to time: look less often */
     if (size > (uint64_t)SAMPLE_GROWTH * s->size)
         size = (uint64_t)SAMPLE_GROWTH * s->size;
     return size > SAMPLE_SIZE_MAX ? SAMPLE_SIZE_MAX : (uint32_t)size;
-}
-
-/* Nothing to be seen until the next block, but that entries of procedures have to know how matters
- * stood at the visit before it. */
-static inline uint32_t sample_gap(struct probe_site *s)
-{
-    bool entry = s->kind == LOUPE_SITE_PROCEDURE && s->rest > 1;
-    s->phase = entry ? PROBE_SYNC : PROBE_BETWEEN;
-    return s->rest - entry;
 }
 
 /* The block that was timed has ended: what comes next. Returns visits until this site is wanted
@@ -246,23 +239,40 @@ static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s
     if (!s->rest)
         return 0;
     int64_t took = (int64_t)(s->block_ended - s->block_began) >> RECORD_TIME_SHIFT;
-    /* An entry must see the visit before its block, see sample_gap. */
-    uint32_t room = s->kind == LOUPE_SITE_PROCEDURE ? 2 * RECORD_BLOCK : RECORD_BLOCK;
-    if (took < (int64_t)SAMPLE_LONG * RECORD_BLOCK && s->rest >= room) {
+    if (took < (int64_t)SAMPLE_LONG * RECORD_BLOCK) {
         s->phase = PROBE_PAIR;
         return RECORD_BLOCK;
     }
-    return sample_gap(s);
+    s->phase = PROBE_BETWEEN;
+    return s->rest;
 }
 
+/* The first visits behind a gap are slower than the others: caches and branch predictors have to
+ * learn the slow path anew. They take part, but are not used. */
 static inline void sample_begin_block(struct probe_site *s, uint64_t now)
 {
+    bool cold = s->phase != PROBE_BLOCK;
     /* this visit is counted already, and the first behind the blocks before it */
     sample_end_stratum(s, sample_executions(s) - 1 - (uint64_t)s->drawn * RECORD_BLOCK);
-    s->phase = PROBE_BLOCK;
-    s->left = RECORD_BLOCK;
+    s->phase = cold ? PROBE_WARM : PROBE_BLOCK;
+    s->left = cold ? SAMPLE_WARM : RECORD_BLOCK;
+    s->weight = cold ? 0 : s->size;
+    s->cut = cold ? SAMPLE_WARM : 0;
     s->block_began = now;
-    s->unknown = 0;
+    s->unknown = s->idle = 0;
+}
+
+/* The visits that warm up are over: what they cost is followed as a median. */
+static inline void sample_warm(struct probe_site *s, uint64_t now)
+{
+    int64_t took = (int64_t)(now - s->block_began) / SAMPLE_WARM + (int64_t)s->warm_cost;
+    int64_t cost = took - (int64_t)s->counted;
+    if (took < (int64_t)SAMPLE_LONG << RECORD_TIME_SHIFT && s->counted)
+        s->warm_cost += cost > (int64_t)s->warm_cost ? s->warm_cost / 16 + 1 : -(s->warm_cost / 16);
+    s->phase = PROBE_BLOCK;
+    s->left = RECORD_BLOCK - SAMPLE_WARM;
+    s->weight = s->size;
+    s->block_began = now;
 }
 
 /*
@@ -279,15 +289,17 @@ static SAMPLE_RARELY uint32_t sample_turn(struct probe_thread *p, struct probe_s
         s->left = RECORD_BLOCK;
         return 0;
     }
+    if (s->phase == PROBE_WARM) {
+        sample_warm(s, now);
+        return 0;
+    }
     if (s->phase == PROBE_BLOCK) {
         gap = sample_after(p, s, now);
     } else if (s->phase == PROBE_PAIR) {
         sample_pair(s, now);
         s->rest -= RECORD_BLOCK;
-        gap = s->rest ? sample_gap(s) : 0;
-    } else if (s->phase == PROBE_SYNC) {
+        gap = s->rest;
         s->phase = PROBE_BETWEEN;
-        gap = 1;
     }
     if (gap) {
         if (s->kind != LOUPE_SITE_PROCEDURE) /* those account for it themselves */

@@ -27,6 +27,8 @@ void probe_frames_set_up(struct probe_thread *p, struct record_probe_frames *mir
     for (uint32_t i = 1; i <= PROBE_FRAMES; i++)
         p->frames[i].mirror =
             i <= RECORD_PROBE_FRAMES ? &p->mirror->frames[i - 1] : &p->unseen.frames[0];
+    for (uint32_t i = 0; i <= PROBE_FRAMES; i++)
+        p->frames[i].depth = i;
     p->frames[0].sp = UINTPTR_MAX;
     p->top = p->frames;
 }
@@ -225,11 +227,13 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
         return NULL;
     bool marked = s->kind == LOUPE_SITE_CALL ||
                   (s->group && s->group->procedures && s->kind == LOUPE_SITE_STATEMENT);
-    s->calibrated = s->cost = marked ? probe_costs.marked : probe_costs.timed;
-    s->calibrated_inside = s->inside =
-        marked ? probe_costs.marked_inside : probe_costs.timed_inside;
+    s->calibrated = marked                                ? &probe_costs.marked
+                    : s->kind == LOUPE_SITE_PROCEDURE ? &probe_costs.unknown
+                                                      : &probe_costs.own;
+    s->cost = s->warm_cost = s->calibrated->all;
+    s->inside = s->calibrated->inside;
+    s->weight = 1;
     s->next_size = 1;
-    s->synced = true; /* there were no calls and no entries before */
     c->sites[site] = s;
     return s;
 }
@@ -267,8 +271,10 @@ void *probe_rare_site(void *unit, uintptr_t site)
 {
     int saved = errno;
     void *s = find_site(unit, (uint32_t)site);
-    if (s)
+    if (s) {
         clock_measure(loupe_process.writer.header);
+        probe_calibrate(); /* the moment is as good as any */
+    }
     errno = saved;
     return s;
 }
@@ -318,7 +324,9 @@ static void each_site(struct probe_thread *p, void (*act)(struct probe_site *s))
 static void new_stratum(struct probe_site *s)
 {
     s->serial++;
-    s->missed = s->begun = 0;
+    s->missed = 0;
+    if (s->phase == PROBE_BLOCK) /* what was timed of the block is forgotten */
+        s->cut = RECORD_BLOCK - s->left;
     s->last_known = false;
     s->record->stratum_begin = executions(s);
     s->record->stratum_time = 0;
@@ -358,7 +366,6 @@ void probe_reset(struct probe_thread *p)
         f->begin = (clock_now() << RECORD_TIME_SHIFT) - p->delay;
         f->mirror->begin = clock_now() - (p->delay >> RECORD_TIME_SHIFT);
         f->serial = f->site->serial;
-        f->site->begun++;
     }
     p->thread->block->delay_before = p->thread->block->delay;
 }
@@ -370,6 +377,7 @@ static void switch_off(struct probe_site *s)
     __atomic_thread_fence(__ATOMIC_RELEASE);
     r->held = executions(s);
     r->state |= RECORD_PROBE_HELD;
+    s->missed += s->left; /* of a block that is timed: the rest of it is not */
     s->left = 0;
     __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
 }
@@ -404,6 +412,7 @@ void *probe_rare_control(void *thread, uintptr_t unused)
     int saved = errno;
     (void)unused;
     memset(p->seen, 0, sizeof p->seen);
+    memset(p->direct, 0, sizeof p->direct);
     thread_control(p->thread);
     errno = saved;
     return NULL;

@@ -22,6 +22,7 @@
 
 static const uint32_t no_control;
 const uint32_t *loupe_control = &no_control;
+extern const uint32_t *probe_control __attribute__((alias("loupe_control")));
 uint32_t loupe_code_epoch = 1;
 __thread struct runtime_tls loupe_tls;
 struct process loupe_process;

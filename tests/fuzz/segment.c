@@ -43,6 +43,19 @@ int main(int argc, char **argv)
     s.header->control.word = 1u << RECORD_CONTROL_RESET_SHIFT;
     t->resets = 1;
     write_seed(argv[1], "reset", &s, s.taken + 1);
+    s.header->control.word = 0;
+    segment_probes(&s);
+    s.header->extents[0].chunks = s.taken + 1;
+    write_seed(argv[1], "probes", &s, s.taken + 1);
+    struct record_probe *r = (void *)(s.extent + (size_t)RECORD_CHUNK * (s.taken - 2) +
+                                      sizeof(struct record_chunk));
+    r->state |= RECORD_PROBE_SAMPLED;
+    r->stratum_size = 40;
+    r->stratum_timed = 10;
+    r->stratum_time = 1 << 20;
+    r->strata = 50;
+    r->squares[0] = 12345;
+    write_seed(argv[1], "estimates", &s, s.taken + 1);
     segment_drop(&s);
     close(dir);
     segment_end(root);

@@ -53,7 +53,9 @@ refuses "existing output" "use --force" "$loupe" run -o there.loupe -- true
 check "and is not touched" is "$(cat there.loupe)" old
 refuses "job that is not there" "no such job" "$loupe" collect 0123
 refuses "ctl of a job that is not there" "no such job" "$loupe" ctl 0123 measurement off
-refuses "ctl of what does not exist yet" "does not exist yet" "$loupe" ctl 0123 budget 5%
+refuses "ctl of what does not exist yet" "does not exist yet" "$loupe" ctl 0123 critical-path on
+refuses "ctl with a wrong budget" "0.01% to 100%, or off" "$loupe" ctl 0123 budget 500%
+refuses "a budget that is none" "0.01% to 100%, or off" "$loupe" run --budget much -- true
 refuses "ctl with a wrong value" "possible: on, off, reset" "$loupe" ctl 0123 measurement maybe
 refuses "shared memory that cannot be used" "LOUPE_SHM_DIR" \
     env LOUPE_SHM_DIR=/nonexistent "$loupe" run -- true

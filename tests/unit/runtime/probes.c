@@ -112,7 +112,7 @@ static void test_arguments(void)
     ok(outer.timed >= 39 && middle.timed == 40 && inner.timed == 40, "each is timed: %lu %lu %lu",
        (unsigned long)outer.timed, (unsigned long)middle.timed, (unsigned long)inner.timed);
     struct record_probe_reading unknown = reading_of(r, LOUPE_UNIT_ID, 5, true);
-    ok(unknown.count >= 39 && unknown.count <= 41, "the call without a probe is an unknown caller");
+    ok(unknown.count >= 36 && unknown.count <= 41, "the call without a probe is an unknown caller");
     ok(inner.min > 20 * outer.min && middle.min > inner.min / 2, "times go to the right statement: %.0f %.0f", outer.min,
        inner.min);
 }

@@ -13,7 +13,9 @@ static int dir;
 
 /* What a pass gave, summed up. */
 struct seen {
-    int modules, names, threads, statements, peers;
+    int modules, names, threads, statements, peers, probes;
+    uint64_t probe_count;
+    double probe_time;
     uint64_t count, time, self, peer_count;
     bool order; /* modules and names first, peers after their block's statements */
     uint32_t block;
@@ -64,6 +66,15 @@ static void on_peer(void *data, uint32_t block, const struct record_peer *peer)
     s->peer_count += peer->count;
 }
 
+static void on_probe(void *data, uint32_t block, const struct record_probe_reading *p)
+{
+    struct seen *s = data;
+    s->order &= block == s->block;
+    s->probes++;
+    s->probe_count += p->count;
+    s->probe_time += p->time;
+}
+
 static struct seen pass(struct record_reader *reader, uint64_t now, int *torn)
 {
     struct seen seen = {.order = true};
@@ -72,7 +83,8 @@ static struct seen pass(struct record_reader *reader, uint64_t now, int *torn)
                                      .name = on_name,
                                      .thread = on_thread,
                                      .statement = on_statement,
-                                     .peer = on_peer};
+                                     .peer = on_peer,
+                                     .probe = on_probe};
     int got = record_visit(reader, now, &visitor);
     if (torn)
         *torn = got;
@@ -267,6 +279,97 @@ static const struct damage damages[] = {
     {"a peer of rank -3", peer_rank, 0, 6},
 };
 
+static void *first_of(struct segment *s, uint32_t kind)
+{
+    return chunk_of(s, kind, 0) + 1;
+}
+
+static struct record_probe *probe_of(struct segment *s, int index)
+{
+    return (struct record_probe *)first_of(s, RECORD_KIND_PROBES) + index;
+}
+
+static struct record_chunk *run_of(struct segment *s)
+{
+    struct record_chunk *c = chunk_of(s, RECORD_KIND_CELLS, 0);
+    return (struct record_chunk *)((char *)c + RECORD_CHUNK);
+}
+
+DAMAGE(unit_module, ((struct record_unit *)first_of(s, RECORD_KIND_UNITS))->module = 1)
+DAMAGE(unit_sites, ((struct record_unit *)first_of(s, RECORD_KIND_UNITS))->sites = UINT32_MAX)
+DAMAGE(used_units, chunk_of(s, RECORD_KIND_UNITS, 0)->used = 253)
+DAMAGE(cells_unit, ((struct record_cells *)first_of(s, RECORD_KIND_CELLS))->unit = 2)
+DAMAGE(cells_sites, ((struct record_cells *)first_of(s, RECORD_KIND_CELLS))->sites = 21)
+DAMAGE(cells_huge, ((struct record_cells *)first_of(s, RECORD_KIND_CELLS))->sites = UINT32_MAX)
+DAMAGE(cells_used, chunk_of(s, RECORD_KIND_CELLS, 0)->used = RECORD_CHUNK)
+DAMAGE(cells_twice, ((struct record_cells *)(run_of(s) + 1))->unit = 0)
+DAMAGE(run_long, run_of(s)->more = 1000)
+DAMAGE(run_huge, run_of(s)->more = UINT32_MAX)
+DAMAGE(run_short, run_of(s)->more = 0)
+DAMAGE(probe_unit, probe_of(s, 0)->unit = 2)
+DAMAGE(probe_site, probe_of(s, 0)->site = 20)
+DAMAGE(probe_kind, probe_of(s, 0)->kind = 7)
+DAMAGE(probe_stratum, probe_of(s, 0)->stratum_size = 0)
+DAMAGE(probe_caller, probe_of(s, 2)->caller_module = 1)
+DAMAGE(probe_block, chunk_of(s, RECORD_KIND_PROBES, 0)->block = 9)
+DAMAGE(used_probes, chunk_of(s, RECORD_KIND_PROBES, 0)->used = 22)
+
+/* Counts: 17 of the loop, 7 of the procedure, 7 of its caller. */
+static const struct damage probe_damages[] = {
+    {"a unit of a module that does not exist", unit_module, 0, 0},
+    {"a unit of 4 billion sites", unit_sites, 0, 0},
+    {"one unit too many in use", used_units, 0, 0},
+    {"cells of a unit that does not exist", cells_unit, 0, 7},
+    {"one cell too many", cells_sites, 0, 7},
+    {"4 billion cells", cells_huge, 0, 7},
+    {"more cells than the chunk holds", cells_used, 0, 7},
+    {"cells of a unit twice", cells_twice, 0, 31},
+    {"a run beyond the extent", run_long, 0, 31},
+    {"a run of 4 billion chunks", run_huge, 0, 31},
+    {"a run that is too short", run_short, 0, 31},
+    {"a probe of a unit that does not exist", probe_unit, 0, 14},
+    {"a probe of a site that does not exist", probe_site, 0, 14},
+    {"a probe of a kind that does not exist", probe_kind, 0, 14},
+    {"a stratum of no blocks", probe_stratum, 0, 14},
+    {"a caller in a module that does not exist", probe_caller, 0, 24},
+    {"probes of a block that does not exist", probe_block, 0, 0},
+    {"one probe too many in use", used_probes, 0, 0},
+};
+
+static void test_probes(void)
+{
+    struct segment s = segment_new(dir, "probes");
+    struct record_reader *reader = NULL;
+    segment_fill(&s);
+    segment_probes(&s);
+    ok(!record_open(dir, -1, "probes", &reader), "a segment with probes");
+    struct seen seen = pass(reader, 10000, NULL);
+    ok(seen.probes == 3 && seen.probe_count == 17 + 7 + 7 && seen.order, "they are seen");
+    /* the open frame runs from 3000 to 10000, less 2000 ticks for a microsecond */
+    ok(seen.probe_time == 1000 + 5000 + 1000, "with the visit that goes on: %.0f", seen.probe_time);
+    ok(!record_damaged(reader) && seen.count == 6, "nothing is damaged");
+    ((struct record_probe_frames *)first_of(&s, RECORD_KIND_FRAMES))->depth = UINT32_MAX;
+    probe_of(&s, 0)->version = 1;
+    int torn = 0;
+    seen = pass(reader, 10000, &torn);
+    ok(torn == 1 && seen.probes == 3, "a torn one is given as it stands");
+    record_close(reader);
+    segment_drop(&s);
+    for (size_t i = 0; i < sizeof probe_damages / sizeof *probe_damages; i++) {
+        const struct damage *d = &probe_damages[i];
+        s = segment_new(dir, "damaged");
+        segment_fill(&s);
+        segment_probes(&s);
+        d->make(&s);
+        int err = record_open(dir, -1, "damaged", &reader);
+        seen = err ? (struct seen){0} : pass(reader, 10000, NULL);
+        ok(!err && record_damaged(reader) && seen.probe_count == (uint64_t)d->count,
+           "%s: left out (%lu)", d->what, (unsigned long)seen.probe_count);
+        record_close(reader);
+        segment_drop(&s);
+    }
+}
+
 static void test_damage(void)
 {
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
@@ -394,6 +497,7 @@ int main(void)
     test_many();
     test_extents();
     test_damage();
+    test_probes();
     test_files();
     test_resets();
     test_frames();

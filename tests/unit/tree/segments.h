@@ -217,6 +217,70 @@ static inline void segment_fill(struct segment *s)
     }
 }
 
+/* Probes of block 0, behind what segment_fill has made: a unit of 20 sites, of which site 1 is a
+ * loop (17 executions, 5 timed), site 2 a procedure with a caller, and site 1 goes on. A second unit
+ * needs a run of two chunks for its cells. */
+static inline void segment_probes(struct segment *s)
+{
+    enum { SITES = 20, MANY = 1500 };
+    uint32_t index;
+    for (uint32_t i = 0; i < 2; i++) {
+        struct record_unit *u = segment_record(s, RECORD_KIND_UNITS, 0, sizeof *u, &index);
+        *u = (struct record_unit){.id = 0x77 + i, .module = 0, .sites = i ? MANY : SITES};
+        segment_publish(u);
+    }
+    struct record_chunk *c = segment_chunk(s, RECORD_KIND_CELLS, 0);
+    struct record_cells *cells = (struct record_cells *)(c + 1);
+    cells->unit = 0;
+    cells->sites = SITES;
+    cells->cells[1] = 3;
+    cells->cells[2] = -1;
+    c->used = sizeof *cells + SITES * sizeof(int32_t);
+    c = (struct record_chunk *)(s->extent + (size_t)RECORD_CHUNK * s->taken);
+    s->taken += 2;
+    cells = (struct record_cells *)(c + 1);
+    cells->unit = 1;
+    cells->sites = MANY;
+    memset(cells->cells, 0x11, MANY * sizeof(int32_t)); /* not to be taken for the head of a chunk */
+    c->used = sizeof *cells + MANY * sizeof(int32_t);
+    c->nonce = s->header->nonce;
+    c->more = 1;
+    __atomic_store_n(&c->kind, RECORD_KIND_CELLS, __ATOMIC_RELEASE);
+    struct record_probe like = {.unit = 0,
+                                .site = 1,
+                                .kind = 5,
+                                .state = RECORD_PROBE_TIMED,
+                                .caller_module = RECORD_NO_MODULE,
+                                .armed = 20,
+                                .timed = 5,
+                                .time = 1000 << RECORD_TIME_SHIFT,
+                                .min = 100,
+                                .max = 300,
+                                .stratum_size = 1};
+    for (int i = 0; i < 3; i++) {
+        struct record_probe *r = segment_record(s, RECORD_KIND_PROBES, 0, sizeof *r, &index);
+        *r = like;
+        if (i > 0) {
+            r->site = 2;
+            r->kind = 1;
+            r->armed = 6;
+            r->state = 0;
+        }
+        if (i > 1) {
+            r->state = RECORD_PROBE_TIMED | RECORD_PROBE_CALLER;
+            r->caller_module = 0;
+            r->caller_offset = 0x40;
+            r->count = 7;
+        }
+        segment_publish(r);
+    }
+    c = segment_chunk(s, RECORD_KIND_FRAMES, 0);
+    struct record_probe_frames *f = (struct record_probe_frames *)(c + 1);
+    f->frames[0] = (struct record_probe_frame){.begin = 3000, .probe = 0, .weight = 1};
+    f->depth = 1;
+    c->used = 1;
+}
+
 /* A private directory for a test, removed by segment_end; also the root for jobs and spilling. */
 static inline int segment_begin(char *path, size_t room)
 {

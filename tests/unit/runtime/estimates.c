@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Estimated times against those of a run that times everything, and against the same code without
+ * probes: a procedure of a few nanoseconds, one whose visits take 4 ns in one phase of the program
+ * and 1.6 us in the other, a loop, a callback, a recursion. And that the cost of probes has to be
+ * measured in place: with the calibrated constant instead the times are wrong.
+ */
+#define LOUPE_UNIT_ID    0x3001
+#define LOUPE_UNIT_SITES 16
+enum { KEY_TINY = 21, KEY_PHASE, KEY_WALK, KEY_BACK };
+enum { TINY, CALL_TINY, PHASE, CALL_PHASE, LOOP, WALK, CALL_WALK, LEFT, RIGHT, BACK, MAIN_LOOP };
+#define LOUPE_UNIT_TABLE                                                                           \
+    [TINY] = LOUPE_SITE(LOUPE_SITE_PROCEDURE, KEY_TINY),                                           \
+    [CALL_TINY] = LOUPE_SITE(LOUPE_SITE_CALL, KEY_TINY),                                           \
+    [PHASE] = LOUPE_SITE(LOUPE_SITE_PROCEDURE, KEY_PHASE),                                         \
+    [CALL_PHASE] = LOUPE_SITE(LOUPE_SITE_CALL, KEY_PHASE),                                         \
+    [LOOP] = LOUPE_SITE(LOUPE_SITE_LOOP, 0),                                                       \
+    [WALK] = LOUPE_SITE(LOUPE_SITE_PROCEDURE, KEY_WALK),                                           \
+    [CALL_WALK] = LOUPE_SITE(LOUPE_SITE_CALL, KEY_WALK),                                           \
+    [LEFT] = LOUPE_SITE(LOUPE_SITE_CALL, KEY_WALK),                                                \
+    [RIGHT] = LOUPE_SITE(LOUPE_SITE_CALL, KEY_WALK),                                               \
+    [BACK] = LOUPE_SITE(LOUPE_SITE_PROCEDURE, KEY_BACK),                                           \
+    [MAIN_LOOP] = LOUPE_SITE(LOUPE_SITE_LOOP, 0)
+#include <loupe-probe.h>
+
+#include "probing.h"
+
+#include <time.h>
+
+static volatile uint64_t sink = 1;
+
+static inline uint64_t mix(uint64_t x, int rounds)
+{
+    for (int i = 0; i < rounds; i++)
+        x = x * 6364136223846793005u + 1442695040888963407u; /* a chain: some 4 cycles each */
+    return x;
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Each body twice: with probes, and plain. */
+#define BODY(name, probes, type, ...)                                                              \
+    __attribute__((noinline)) static type name(uint64_t x, int n)                                  \
+    {                                                                                              \
+        probes __VA_ARGS__                                                                         \
+    }
+BODY(tiny, LOUPE_PROCEDURE(TINY), uint64_t, return mix(x, n);)
+BODY(tiny_plain, , uint64_t, return mix(x, n);)
+BODY(phase, LOUPE_PROCEDURE(PHASE), uint64_t, return mix(x, n);)
+BODY(phase_plain, , uint64_t, return mix(x, n);)
+
+static uint64_t walk(uint64_t x, int n)
+{
+    LOUPE_PROCEDURE(WALK)
+    x = mix(x, 3);
+    if (n)
+        x = (LOUPE_CALL(LEFT), walk(x, n - 1)) ^ (LOUPE_CALL(RIGHT), walk(x + 1, n - 1));
+    return x;
+}
+
+static uint64_t walk_plain(uint64_t x, int n)
+{
+    x = mix(x, 3);
+    if (n)
+        x = walk_plain(x, n - 1) ^ walk_plain(x + 1, n - 1);
+    return x;
+}
+
+static uint64_t back(uint64_t x, int n)
+{
+    LOUPE_PROCEDURE(BACK)
+    return mix(x, n);
+}
+static uint64_t back_plain(uint64_t x, int n)
+{
+    return mix(x, n);
+}
+static uint64_t (*volatile through)(uint64_t, int);
+
+enum { TINIES = 6000000, PHASES = 4, SHORTS = 2000000, LONGS = 20000, WALKS = 6000, BACKS = 3000000 };
+
+#define RUN(with, name, statement, count)                                                          \
+    __attribute__((noinline)) static double name(void)                                             \
+    {                                                                                              \
+        uint64_t x = sink;                                                                         \
+        double begin = seconds();                                                                  \
+        for (int i = 0; i < (count); i++)                                                          \
+            x = statement;                                                                         \
+        sink = x;                                                                                  \
+        return seconds() - begin;                                                                  \
+    }
+RUN(1, run_tiny, (LOUPE_CALL(CALL_TINY), tiny(x, 4)), TINIES)
+RUN(0, run_tiny_plain, tiny_plain(x, 4), TINIES)
+RUN(1, run_walk, (LOUPE_CALL(CALL_WALK), walk(x, 8)), WALKS)
+RUN(0, run_walk_plain, walk_plain(x, 8), WALKS)
+RUN(1, run_back, through(x, 4), BACKS)
+RUN(1, run_short, (LOUPE_CALL(CALL_PHASE), phase(x, 3)), SHORTS)
+RUN(0, run_short_plain, phase_plain(x, 3), SHORTS)
+RUN(1, run_long, (LOUPE_CALL(CALL_PHASE), phase(x, 1000)), LONGS)
+RUN(0, run_long_plain, phase_plain(x, 1000), LONGS)
+
+static double loops(int count, bool probes)
+{
+    uint64_t x = sink;
+    double begin = seconds();
+    for (int i = 0; i < count; i++) {
+        if (probes) {
+            LOUPE_LOOP(LOOP)
+            for (int k = 0; k < 3; k++)
+                x = mix(x, 2);
+        } else {
+            for (int k = 0; k < 3; k++)
+                x = mix(x, 2);
+        }
+    }
+    sink = x;
+    return seconds() - begin;
+}
+
+/* What a run tells its parent, in seconds; of each body the reading, its error, and the time it
+ * takes without probes. Interleaved, as the machine is not the same from second to second. */
+struct told {
+    struct {
+        double time, error, plain, with;
+        uint64_t count, timed, estimated;
+    } of[LOUPE_UNIT_SITES];
+};
+
+static void tell(struct told *t, const struct readings *r, int site, bool callers, double plain,
+                 double with)
+{
+    struct record_probe_reading p = reading_of(r, LOUPE_UNIT_ID, (uint32_t)site, callers);
+    double tick_s = tick_ns() * 1e-9;
+    t->of[site].time = p.time * tick_s;
+    t->of[site].error = p.error * tick_s;
+    t->of[site].count = p.count;
+    t->of[site].timed = p.timed;
+    t->of[site].estimated = p.estimated;
+    t->of[site].plain = plain;
+    t->of[site].with = with;
+}
+
+static int child(int to)
+{
+    double plain[LOUPE_UNIT_SITES] = {0}, with[LOUPE_UNIT_SITES] = {0};
+    struct told told = {0};
+    loupe_process.writer.spare_shm = false;
+    through = back;
+    run_tiny_plain();
+    for (int i = 0; i < PHASES; i++) {
+        with[CALL_TINY] += run_tiny() / PHASES;
+        plain[CALL_TINY] += run_tiny_plain() / PHASES;
+        with[CALL_PHASE] += run_short() + run_long();
+        plain[CALL_PHASE] += run_short_plain() + run_long_plain();
+        with[CALL_WALK] += run_walk() / PHASES;
+        plain[CALL_WALK] += run_walk_plain() / PHASES;
+        with[LOOP] += loops(300000, true);
+        plain[LOOP] += loops(300000, false);
+        with[BACK] += run_back() / PHASES;
+        through = back_plain;
+        plain[BACK] += run_back() / PHASES;
+        through = back;
+    }
+    with[CALL_TINY] *= PHASES, plain[CALL_TINY] *= PHASES;
+    with[CALL_WALK] *= PHASES, plain[CALL_WALK] *= PHASES;
+    with[BACK] *= PHASES, plain[BACK] *= PHASES;
+    struct readings *r = read_back();
+    tell(&told, r, CALL_TINY, false, plain[CALL_TINY], with[CALL_TINY]);
+    tell(&told, r, CALL_PHASE, false, plain[CALL_PHASE], with[CALL_PHASE]);
+    tell(&told, r, CALL_WALK, false, plain[CALL_WALK], with[CALL_WALK]);
+    tell(&told, r, LOOP, false, plain[LOOP], with[LOOP]);
+    tell(&told, r, BACK, true, plain[BACK], with[BACK]);
+    return write(to, &told, sizeof told) != sizeof told;
+}
+
+static struct told run(const char *options)
+{
+    struct told told = {0};
+    char dir[] = "/dev/shm/loupe-test-XXXXXX", command[64], number[16];
+    int ends[2];
+    if (!mkdtemp(dir) || pipe(ends))
+        abort();
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv(PLACE_ENV_JOB_DIR, dir, 1);
+        setenv(PLACE_ENV_OPTIONS, options, 1);
+        snprintf(number, sizeof number, "%d", ends[1]);
+        execl("/proc/self/exe", "estimates", number, NULL);
+        _exit(1);
+    }
+    close(ends[1]);
+    if (read(ends[0], &told, sizeof told) != sizeof told)
+        memset(&told, 0, sizeof told);
+    close(ends[0]);
+    waitpid(pid, NULL, 0);
+    snprintf(command, sizeof command, "rm -rf %s", dir);
+    if (system(command))
+        abort();
+    return told;
+}
+
+static void show(const char *what, const struct told *t, int site)
+{
+    printf("# %-10s site %2d: %.4f +- %.4f s, plain %.4f, with probes %.4f, %lu visits, %lu timed\n",
+           what, site, t->of[site].time, t->of[site].error, t->of[site].plain, t->of[site].with,
+           (unsigned long)t->of[site].count, (unsigned long)t->of[site].timed);
+}
+
+int main(int argc, char **argv)
+{
+    static const int sites[] = {CALL_TINY, CALL_PHASE, CALL_WALK, LOOP, BACK};
+    if (argc > 1)
+        return child(atoi(argv[1]));
+    struct told sampled = run("budget=5%"), all = run("budget=off"),
+                constant = run("budget=off,cost=calibrated");
+    for (size_t i = 0; i < sizeof sites / sizeof *sites; i++) {
+        show("5 %", &sampled, sites[i]);
+        show("all", &all, sites[i]);
+        show("constant", &constant, sites[i]);
+    }
+    return tap_done();
+}
