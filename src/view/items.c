@@ -292,7 +292,7 @@ static void set_raw(struct finding *f, const uint32_t *map)
 {
     for (size_t i = 0; i < f->run->graph.count; i++) {
         struct raw *raw = &f->raw[i];
-        if (raw->role == RAW_CALL) {
+        if (raw->role == RAW_CALL && f->calls) {
             const struct met_call *call = &f->calls[raw->item];
             bool unknown = call->statement == GRAPH_NONE;
             uint32_t callers = unknown ? f->items->list[call->item].unknown : call->item;
