@@ -65,6 +65,30 @@ static void test_recursion(void)
     run_free(run);
 }
 
+/* A loop around a recursive call is counted, for its executions are inside each other. */
+static void test_loop(void)
+{
+    static const char *const tables[] = {HEAD "p|-|0|-|0|1|9|0|walk|walk\n"
+                                              "l|0|1|2|0|2|5|0|for|-\n"
+                                              "c|1|3|-|0|3|3|0|walk|walk\n"
+                                              "c|1|4|-|0|4|4|0|leaf|leaf\n"
+                                              "p|-|5|-|0|10|11|0|leaf|leaf\n",
+                                         NULL};
+    begin(tables);
+    probe(1, 0, PROCEDURE, 11, -1);
+    from(1, 0, "libc", 77, 1, 9);
+    probe(1, 1, LOOP, 11, -1);
+    probe(1, 2, ITERATION, 33, -1);
+    probe(1, 3, CALL, 10, -1);
+    probe(1, 4, CALL, 30, 6);
+    probe(1, 5, PROCEDURE, 30, -1);
+    structure();
+    has(find(GRAPH_LOOP, "for", 2), "a loop that is only counted is what is in it", 11, 6, 0);
+    has(procedure("walk"), "the rest is the procedure's own", 11, 9, 3);
+    ok(near(sum_of_self(), 9), "self times add up");
+    run_free(run);
+}
+
 static const char *const pointers[] = {HEAD "p|-|0|-|0|1|9|0|main|main\n"
                                             "c|0|1|-|0|2|2|1|op->apply|-\n"
                                             "c|0|2|-|0|5|7|1|hook|-\n"
@@ -144,6 +168,7 @@ static void test_pointer_group(void)
 int main(void)
 {
     test_recursion();
+    test_loop();
     test_pointers();
     test_pointer_group();
     return tap_done();
