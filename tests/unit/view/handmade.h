@@ -54,7 +54,7 @@ void tables_free(struct tables *tables)
 }
 
 /* Addresses of "app": the line is the address; 1000 more: of the other directory's a.c, by its full
- * path alone; 5000 more: not known. */
+ * path alone; from 4000 on the procedure's symbol alone; from 5000 on not known. */
 int resolver_lookup(struct resolver *resolver, const char *path, const char *build_id,
                     uint64_t offset, struct resolver_place *place)
 {
@@ -62,6 +62,10 @@ int resolver_lookup(struct resolver *resolver, const char *path, const char *bui
     (void)build_id;
     if (strcmp(path, "app") || offset >= 5000)
         return -ENOENT;
+    if (offset >= 4000) { /* no debug information */
+        *place = (struct resolver_place){.procedure = offset > 4000 ? "P2(int)" : "P1"};
+        return 0;
+    }
     *place = (struct resolver_place){.procedure = "any", .file = "a.c", .path = "/src/a.c"};
     place->line = (uint32_t)offset;
     if (offset >= 1000) {

@@ -232,6 +232,19 @@ static void test_units(void)
     run_free(run);
 }
 
+static void test_symbols(void)
+{
+    begin(figure12);
+    figure12_values();
+    communication("MPI_Send", 4000, 1, 0.25);
+    communication("MPI_Send", 4001, 2, 0.5);
+    structure();
+    has(procedure("P1"), "a procedure with a statement whose line is not known", 1, 12, 0.75);
+    has(procedure("P2"), "the same in C++", 1, 6, 0.5);
+    ok(number_of(GRAPH_PROCEDURE) == 5, "and no procedure is there twice");
+    run_free(run);
+}
+
 static void test_left_out(void)
 {
     begin(figure12);
@@ -260,6 +273,7 @@ int main(void)
     test_ranks();
     test_estimates();
     test_units();
+    test_symbols();
     test_left_out();
     return tap_done();
 }
