@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Fuzzes the two readers, at the same time, this many seconds each: fuzz.sh SECONDS
+# Fuzzes the readers, at the same time, this many seconds each: fuzz.sh SECONDS
 # What is found stays in build-fuzz/crashes, what was learnt in build-fuzz/corpus.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 seconds=${1:-60}
 dir=build-fuzz
-targets=(segment runfile)
+targets=(segment runfile tables)
 
 if [ ! -f $dir/build.ninja ]; then
     rm -rf $dir

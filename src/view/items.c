@@ -46,12 +46,20 @@ static const char *reason(int error)
     return strerror(-error);
 }
 
-/* The number of a module; reads its tables if it is new. */
-static uint32_t module_of(struct finding *f, const char *path, const char *build_id)
+static uint32_t known_module(const struct finding *f, const char *path, const char *build_id)
 {
     for (size_t i = 0; i < f->module_count; i++)
         if (same(f->modules[i], path) && same(f->build_ids[i], build_id))
             return (uint32_t)i;
+    return GRAPH_NONE;
+}
+
+/* The number of a module; reads its tables if it is new. */
+static uint32_t module_of(struct finding *f, const char *path, const char *build_id)
+{
+    uint32_t known = known_module(f, path, build_id);
+    if (known != GRAPH_NONE)
+        return known;
     uint32_t number = (uint32_t)f->module_count;
     size_t also = f->module_count;
     *VEC_PUSH(f->modules, f->module_count, f->module_room) = path;
@@ -118,14 +126,38 @@ static uint32_t find_at(const struct program *p, const struct resolver_place *pl
                                : found;
 }
 
+/* Without debug information the symbol table still names the procedure: "f", or "f(int)". Which of
+ * several of that name it is cannot be told. */
+static uint32_t by_name(const struct finding *f, const struct graph_node *n)
+{
+    const struct program *p = &f->items->program;
+    uint32_t module = known_module(f, n->module, n->build_id), found = GRAPH_NONE;
+    for (uint32_t i = 0; module != GRAPH_NONE && n->procedure && i < p->count; i++) {
+        const struct program_node *procedure = &p->nodes[i];
+        size_t length = strlen(procedure->name);
+        if (procedure->kind != GRAPH_PROCEDURE || procedure->module != module ||
+            strncmp(n->procedure, procedure->name, length) ||
+            (n->procedure[length] && n->procedure[length] != '('))
+            continue;
+        if (found != GRAPH_NONE)
+            return GRAPH_NONE;
+        found = i;
+    }
+    return found;
+}
+
 static void place_communication(struct finding *f, uint32_t raw)
 {
     const struct program *p = &f->items->program;
     const struct graph_node *n = &f->run->graph.nodes[raw];
     struct resolver_place place = {0};
     f->raw[raw] = (struct raw){RAW_APART, GRAPH_NONE};
-    if (n->kind != GRAPH_COMMUNICATION || !n->line)
+    if (n->kind != GRAPH_COMMUNICATION)
         return;
+    if (!n->line) {
+        f->raw[raw].item = by_name(f, n);
+        return;
+    }
     if (n->module && f->resolver)
         resolver_lookup(f->resolver, n->module, n->build_id, n->offset, &place);
     place.file = n->file;
@@ -292,7 +324,7 @@ static void set_raw(struct finding *f, const uint32_t *map)
 {
     for (size_t i = 0; i < f->run->graph.count; i++) {
         struct raw *raw = &f->raw[i];
-        if (raw->role == RAW_CALL) {
+        if (raw->role == RAW_CALL && f->calls) {
             const struct met_call *call = &f->calls[raw->item];
             bool unknown = call->statement == GRAPH_NONE;
             uint32_t callers = unknown ? f->items->list[call->item].unknown : call->item;

@@ -139,6 +139,13 @@ static void time_procedures(struct accounting *a)
     }
 }
 
+/* Executed, and none of it timed: a loop around a recursive call, calls that are only counted. One
+ * that still goes on has a time and no least one. */
+static bool is_untimed(const struct run_value *v)
+{
+    return isinf(v->min) && v->time == 0;
+}
+
 /* Nothing times it: what is in it is all that is known. */
 static void sum_of_parts(struct account *account)
 {
@@ -157,7 +164,8 @@ static void finish_procedure(struct accounting *a, uint32_t number)
 {
     const struct item *item = &a->items->list[number];
     struct account *account = &a->accounts[number];
-    if (!item->probe && (account->untimed || !account->calls))
+    bool unknown = !item->probe && (account->untimed || !account->calls);
+    if (item->group == GRAPH_NONE && (unknown || is_untimed(&account->v)))
         sum_of_parts(account);
     else if (item->group == GRAPH_NONE)
         less_parts(account);
@@ -179,7 +187,7 @@ static void finish(struct accounting *a)
         struct run_value *v = &account->v;
         switch (list[i].kind) {
         case GRAPH_LOOP:
-            if (list[i].probe)
+            if (list[i].probe && !is_untimed(v))
                 less_parts(account);
             else
                 sum_of_parts(account);

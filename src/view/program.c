@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JSON_FORMAT = 1, WIDTH = 100 };
+enum { JSON_FORMAT = 1, WIDTH = 100, DEPTH_SHOWN = 40 };
 
 static const struct {
     const char *name;
@@ -53,7 +53,8 @@ static void put_node(struct strbuf *out, const struct program *p, uint32_t node)
 {
     const struct program_node *n = &p->nodes[node];
     strbuf_printf(out, "%6u  ", n->line);
-    for (uint32_t at = n->parent; at != GRAPH_NONE; at = p->nodes[at].parent)
+    uint32_t at = n->parent;
+    for (int depth = 0; at != GRAPH_NONE && depth < DEPTH_SHOWN; depth++, at = p->nodes[at].parent)
         strbuf_puts(out, "  ");
     strbuf_printf(out, "%s ", graph_kind_name(n->kind));
     put_text(out, n->name);

@@ -18,7 +18,7 @@ static void make(const char *name, const char *text, size_t length, int compress
     static char names[64];
     size_t at = 1 + strlen(name) + 1;
     memcpy(names + 1, name, strlen(name) + 1);
-    strcpy(names + at, ".shstrtab");
+    memcpy(names + at, ".shstrtab", sizeof ".shstrtab");
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
     Elf *elf = elf_begin(fd, ELF_C_WRITE, NULL);
     GElf_Ehdr head;
@@ -106,7 +106,7 @@ static void add_unit(struct strbuf *text, uint64_t id, int procedures)
 static void damaged(void)
 {
     size_t size = file_size(), count, nodes;
-    unsigned char *good = calloc(1, size), *bad = calloc(1, size);
+    unsigned char *good = calloc(1, size + 1), *bad = calloc(1, size + 1);
     int fd = open(path, O_RDWR), refusals = 0;
     ssize_t got = pread(fd, good, size, 0);
     for (size_t i = 0; i < size; i++) {

@@ -27,7 +27,7 @@ int record_visit(struct record_reader *reader, uint64_t now, const struct record
     (void)now;
     for (uint32_t i = 0; i < 2; i++) {
         struct record_module module = {.path_len = (uint32_t)strlen(paths[i])};
-        strcpy(module.path, paths[i]);
+        memcpy(module.path, paths[i], module.path_len);
         to->module(to->data, i, &module);
     }
     for (uint32_t block = 0; block < reader->blocks; block++) {
