@@ -11,7 +11,7 @@ _loupe() {
     local i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "cc c++ run exec report top ps collect ctl doctor help --help --version" \
+        COMPREPLY=($(compgen -W "run exec cc c++ report top ps collect ctl doctor help --help --version" \
             -- "$cur"))
         return
     fi
@@ -74,7 +74,7 @@ _loupe() {
         4) COMPREPLY=($(compgen -W "on off reset" -- "$cur")) ;;
         esac
         ;;
-    help) COMPREPLY=($(compgen -W "cc c++ run exec report top ps collect ctl doctor" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "run exec cc c++ report top ps collect ctl doctor" -- "$cur")) ;;
     esac
 }
 complete -o filenames -F _loupe loupe
