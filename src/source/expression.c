@@ -21,6 +21,22 @@ static void walk_inside(struct walker *w, CXCursor cursor)
     walk_children_free(&all);
 }
 
+/* In a template it cannot be seen from what is called. */
+static bool is_constexpr(struct walker *w, CXCursor variable)
+{
+    struct place place = place_of(w->source, variable);
+    const struct text *text = place.text;
+    if (!w->source->cplusplus || !text || text->system)
+        return false;
+    for (uint32_t t = text_token_from(text, place.start);
+         t < text->count && text->tokens[t].start < place.end && text->tokens[t].kind != '=' &&
+         text->tokens[t].kind != '{' && text->tokens[t].kind != '(';
+         t++)
+        if (text_is(text, t, "constexpr") || text_is(text, t, "constinit") || text->tokens[t].macro)
+            return true;
+    return false;
+}
+
 void walk_variable(struct walker *w, CXCursor cursor)
 {
     struct walker inner = *w;
@@ -33,10 +49,16 @@ void walk_variable(struct walker *w, CXCursor cursor)
     }
     if (clang_Cursor_hasVarDeclGlobalStorage(cursor) == 1 && !w->quiet)
         inner.quiet = "it is evaluated once";
-    /* Other children are of its type, which nobody evaluates. */
+    if (is_constexpr(w, cursor))
+        inner.quiet = "the compiler evaluates it";
     CXCursor value = clang_Cursor_getVarDeclInitializer(cursor);
-    if (!clang_Cursor_isNull(value))
-        walk_expression(&inner, value);
+    struct walker bound = inner;
+    bound.quiet = "a bound of an array";
+    struct children all = walk_children(cursor);
+    for (size_t i = 0; i < all.count; i++) /* the other expressions belong to its type */
+        if (clang_isExpression(clang_getCursorKind(all.all[i])))
+            walk_expression(clang_equalCursors(all.all[i], value) ? &inner : &bound, all.all[i]);
+    walk_children_free(&all);
 }
 
 /* The declaration that a call names; null: none, or it is a pointer's. */

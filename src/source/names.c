@@ -81,9 +81,9 @@ CXCursor name_pattern(CXCursor cursor)
 {
     CXCursor pattern = clang_getSpecializedCursorTemplate(cursor);
     /* What is written out for certain arguments stands elsewhere and is a procedure of its own. */
-    bool made = !clang_Cursor_isNull(pattern) &&
-                clang_equalLocations(clang_getCursorLocation(cursor),
-                                     clang_getCursorLocation(pattern));
+    bool made =
+        !clang_Cursor_isNull(pattern) &&
+        clang_equalLocations(clang_getCursorLocation(cursor), clang_getCursorLocation(pattern));
     return made ? pattern : cursor;
 }
 

@@ -50,8 +50,8 @@ static void note_pragma(struct pragmas *p, const char *pragma)
                                         "taskloop", "tile", "unroll", NULL};
     static const char *const fixed[] = {"section",       "sections", "scan",   "declare",
                                         "threadprivate", "end",      "atomic", NULL};
-    static const char *const hints[] = {"unroll", "nounroll", "ivdep", "clang", "simd", "vector",
-                                        NULL};
+    static const char *const hints[] = {"unroll", "nounroll", "ivdep", "clang",
+                                        "simd",   "vector",   NULL};
     p->any = true;
     for (int i = 0; hints[i]; i++)
         p->hint = p->hint || has(pragma, hints[i]);

@@ -58,12 +58,16 @@ static void walk_branch(struct walker *w, CXCursor cursor, const struct spot *sp
     inside.previous = 0;
     inside.wrapper = TEXT_NONE;
     inside.value = false;
+    struct walker condition = *w;
+    uint32_t first = header ? text_token_at(whole.text, whole.start) : TEXT_NONE;
+    if (first != TEXT_NONE && text_is(whole.text, first + 1, "constexpr") && !w->quiet)
+        condition.quiet = "the compiler evaluates it";
     for (size_t i = 0; i < all.count; i++) {
         bool known = header && place_here(w, all.all[i], &part) && part.start >= header;
         if (known)
             walk_statement(w, all.all[i], &inside);
         else
-            walk_part(w, all.all[i]);
+            walk_part(&condition, all.all[i]);
     }
     walk_children_free(&all);
 }
@@ -212,12 +216,14 @@ static void walk_expression_statement(struct walker *w, CXCursor cursor, const s
 static void walk_declarations(struct walker *w, CXCursor cursor)
 {
     struct children all = walk_children(cursor);
+    struct walker outside = *w; /* a class has procedures, but is no part of this one */
+    outside.procedure = outside.parent = GRAPH_NONE;
     for (size_t i = 0; i < all.count; i++)
         if (clang_getCursorKind(all.all[i]) == CXCursor_VarDecl ||
             clang_getCursorKind(all.all[i]) == CXCursor_UnexposedDecl)
             walk_variable(w, all.all[i]);
         else
-            walk_declaration(w, all.all[i]);
+            walk_declaration(&outside, all.all[i]);
     walk_children_free(&all);
 }
 

@@ -59,40 +59,68 @@ static void instrument(const struct text *text, struct strbuf *out)
     strbuf_add(out, text->bytes + at, text->length - at);
 }
 
-/* A header that is changed is found beside the files that include it only if these stand in the
- * tree as well. */
-static void mark_includer(CXFile included, CXSourceLocation *stack, unsigned depth,
-                          CXClientData data)
+struct inclusion {
+    struct text *includer, *included;
+};
+
+struct inclusions {
+    struct source *source;
+    struct inclusion *all;
+    size_t count, room;
+};
+
+static void note_inclusion(CXFile included, CXSourceLocation *stack, unsigned depth,
+                           CXClientData data)
 {
-    struct source *source = data;
-    struct text *text = NULL;
-    for (size_t i = 0; i < source->text_count && !text; i++)
-        if (source->texts[i]->file == included)
-            text = source->texts[i];
-    if (!text || !text->insertion_count)
-        return;
-    for (unsigned i = 0; i < depth; i++) {
-        CXFile file;
-        clang_getExpansionLocation(stack[i], &file, NULL, NULL, NULL);
-        struct text *includer = file ? source_text(source, file) : NULL;
-        if (includer && !includer->system)
-            includer->copied = true;
+    struct inclusions *list = data;
+    CXFile file = NULL;
+    if (depth)
+        clang_getExpansionLocation(stack[0], &file, NULL, NULL, NULL);
+    struct text *includer = source_text(list->source, file);
+    struct text *text = includer && !includer->system ? source_text(list->source, included) : NULL;
+    if (text && !text->system)
+        *VEC_PUSH(list->all, list->count, list->room) = (struct inclusion){includer, text};
+}
+
+static bool in_tree(const struct text *text)
+{
+    return text->copied || text->insertion_count;
+}
+
+/* A header that is changed is found beside the files that include it only if these stand in the
+ * tree as well; and a header there finds beside it only what stands in the tree. What the source
+ * itself includes is looked for beside the original too. */
+static void complete_tree(struct source *source, const struct text *main_text)
+{
+    struct inclusions list = {.source = source};
+    clang_getInclusions(source->unit, note_inclusion, &list);
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < list.count; i++) {
+            struct text *from = list.all[i].includer, *to = list.all[i].included;
+            bool up = in_tree(to) && !in_tree(from);
+            bool down = in_tree(from) && from != main_text && !in_tree(to);
+            from->copied = from->copied || up;
+            to->copied = to->copied || down;
+            more = more || up || down;
+        }
     }
+    free(list.all);
 }
 
 int source_write(struct source *source)
 {
     struct strbuf list = {0};
     int error = 0;
-    clang_getInclusions(source->unit, mark_includer, source);
     CXFile main_file = clang_getFile(source->unit, source->name);
     struct text *main_text = main_file ? source_text(source, main_file) : NULL;
     if (!main_text)
         return -ENOENT;
     main_text->copied = true;
+    complete_tree(source, main_text);
     for (size_t i = 0; i < source->text_count && !error; i++) {
         struct text *text = source->texts[i];
-        if (!text->copied && !text->insertion_count)
+        if (!in_tree(text))
             continue;
         struct strbuf out = {0};
         edits_sort(text);
