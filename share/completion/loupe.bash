@@ -11,7 +11,7 @@ _loupe() {
     local i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "cc c++ run exec report top graph ps collect ctl doctor help --help --version" \
+        COMPREPLY=($(compgen -W "run exec cc c++ report top graph ps collect ctl doctor help --help --version" \
             -- "$cur"))
         return
     fi
@@ -75,11 +75,11 @@ _loupe() {
     ctl)
         case $COMP_CWORD in
         2) COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur")) ;;
-        3) COMPREPLY=($(compgen -W "measurement" -- "$cur")) ;;
+        3) COMPREPLY=($(compgen -W "measurement budget" -- "$cur")) ;;
         4) COMPREPLY=($(compgen -W "on off reset" -- "$cur")) ;;
         esac
         ;;
-    help) COMPREPLY=($(compgen -W "cc c++ run exec report top graph ps collect ctl doctor" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "run exec cc c++ report top graph ps collect ctl doctor" -- "$cur")) ;;
     esac
 }
 complete -o filenames -F _loupe loupe

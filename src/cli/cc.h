@@ -86,6 +86,7 @@ struct cc_words { /* for execvp: at[count] is NULL */
 
 struct cc_line {
     struct cc_words compiler; /* with ccache and the like before it */
+    struct cc_words uncached; /* the same without caches of objects */
     const char *driver;       /* the compiler itself */
     struct cc_words original; /* all of it as it was typed */
     struct cc_word *words;    /* behind the compiler, response files expanded */

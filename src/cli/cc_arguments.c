@@ -76,6 +76,14 @@ static bool is_c_driver(const char *path)
            (len >= 2 && strncmp(name + len - 2, "cc", 2) == 0);
 }
 
+/* They would keep every instrumented object and never find one: it depends on names that are used
+ * once. */
+static bool is_cache(const char *path)
+{
+    static const char *const caches[] = {"ccache", "sccache", NULL};
+    return among(cc_base_of(path), caches);
+}
+
 /* Programs that stand before a compiler as we do. */
 static bool is_launcher(const char *path)
 {
@@ -87,9 +95,13 @@ static void split_compiler(struct cc_line *line, const char *const *argv, struct
 {
     size_t i = 0;
     /* `ccache -s` is not before a compiler. */
-    while (argv[i] && is_launcher(argv[i]) && argv[i + 1] && argv[i + 1][0] != '-')
+    while (argv[i] && is_launcher(argv[i]) && argv[i + 1] && argv[i + 1][0] != '-') {
+        if (!is_cache(argv[i]))
+            cc_add(&line->uncached, argv[i]);
         cc_add(&line->compiler, argv[i++]);
+    }
     line->driver = argv[i];
+    cc_add(&line->uncached, argv[i]);
     cc_add(&line->compiler, argv[i++]);
     if (is_launcher(line->driver))
         line->plain = "no compiler is named";

@@ -164,7 +164,7 @@ static void instrumented_command(const struct cc_unit *unit, const char *object,
                                  const char *depends, struct cc_words *out)
 {
     const struct cc_line *line = unit->line;
-    cc_add_all(out, &line->compiler);
+    cc_add_all(out, &line->uncached);
     if (!line->debug && !cc_options.no_debug)
         cc_add(out, "-g1");
     cc_add(out, "-include");

@@ -25,7 +25,8 @@ ok $? "meson install"
 root=$dest/root$prefix
 lib=$root/${LIBDIR:-lib}
 
-for path in bin/loupe include/loupe.h share/man/man1/loupe.1 share/man/man1/loupe-run.1 \
+for path in bin/loupe include/loupe.h include/loupe-probe.h share/man/man1/loupe.1 \
+    share/man/man1/loupe-run.1 share/man/man1/loupe-cc.1 \
     share/bash-completion/completions/loupe share/zsh/site-functions/_loupe \
     share/doc/loupe/run-file.md share/loupe/loupe.f90; do
     [ -s "$root/$path" ]
@@ -35,6 +36,8 @@ done
 ok $? "libloupe.a"
 [ -s "$lib/loupe/libloupe.so" ]
 ok $? "loupe/libloupe.so"
+[ -x "$lib/loupe/loupe-instrument" ]
+ok $? "loupe/loupe-instrument"
 
 "$root/bin/loupe" --version >"$dest/log" 2>&1
 ok $? "the installed loupe runs"
@@ -80,5 +83,9 @@ if [ -n "${HAVE_FORTRAN:-}" ]; then
         runs_unchanged ./f-regions
     ok $? "a Fortran program with regions builds and runs without Loupe"
 fi
+XDG_CACHE_HOME=$dest "$root/bin/loupe" cc cc -Wall -Werror "-I$root/include" regions.c -o cc-regions \
+    "$lib/libloupe.a" >log 2>&1 && runs_unchanged ./cc-regions &&
+    readelf -SW cc-regions | grep -q '\.loupe\.graph'
+ok $? "the installed loupe cc builds it with probes"
 echo "1..$count"
 exit $failed

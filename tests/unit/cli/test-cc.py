@@ -405,7 +405,14 @@ try:
         compiling('clang', 'clang++')
     gcc_only()
     if shutil.which('ccache'):
+        compare('ccache gcc: a warning', ['ccache', 'gcc', '-Wall', '-c', 'warns.c'], ['warns.o'])
+        compare('ccache -V', ['ccache', '--version'], [])
         compare('ccache gcc: -c', ['ccache', 'gcc', '-MD', '-c', '-Iinc', 'src/m.c'], ['m.o'])
+    odd = SCRATCH + '/t mp$x'
+    os.mkdir(odd)
+    compare('a strange TMPDIR', ['gcc', '-MD', '-MP', '-c', '-Iinc', 'src/m.c'], ['m.o'],
+            env={'TMPDIR': odd, 'STAND_IN_HEADERS': 'inc/y.h'})
+    ok(not os.listdir(odd), 'nothing stays there')
     for mpi in ('mpicc.openmpi', 'mpicc.mpich'):
         if shutil.which(mpi):
             compare(f'{mpi}: -show', [mpi, '-show'], [])
