@@ -35,6 +35,8 @@ done
 ok $? "libloupe.a"
 [ -s "$lib/loupe/libloupe.so" ]
 ok $? "loupe/libloupe.so"
+[ -x "$lib/loupe/loupe-instrument" ]
+ok $? "loupe/loupe-instrument"
 
 "$root/bin/loupe" --version >"$dest/log" 2>&1
 ok $? "the installed loupe runs"
