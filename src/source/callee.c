@@ -123,7 +123,10 @@ static const char *alone_reason(const struct source *source, const struct callee
 static struct callee describe(const struct source *source, CXCursor declaration)
 {
     char *plain = name_take(clang_getCursorSpelling(declaration));
-    char *text = name_declaration(declaration);
+    /* Attributes of the first declaration hold for all. */
+    char *own = name_declaration(declaration);
+    char *first = name_declaration(clang_getCanonicalCursor(declaration));
+    char *text = xasprintf("%s %s", first, own);
     struct callee c = {.declaration = declaration,
                        .name = name_qualified(declaration),
                        .linkage = name_linkage(declaration, source->id)};
@@ -143,6 +146,8 @@ static struct callee describe(const struct source *source, CXCursor declaration)
     c.quiet = quiet_reason(source, &c, text, plain);
     c.alone = alone_reason(source, &c, text);
     free(plain);
+    free(own);
+    free(first);
     free(text);
     return c;
 }

@@ -49,8 +49,10 @@ void walk_variable(struct walker *w, CXCursor cursor)
     }
     if (clang_Cursor_hasVarDeclGlobalStorage(cursor) == 1 && !w->quiet)
         inner.quiet = "it is evaluated once";
-    if (is_constexpr(w, cursor))
+    if (is_constexpr(w, cursor)) {
         inner.quiet = "the compiler evaluates it";
+        inner.constant = true;
+    }
     CXCursor value = clang_Cursor_getVarDeclInitializer(cursor);
     struct walker bound = inner;
     bound.quiet = "a bound of an array";

@@ -27,19 +27,20 @@ static bool is(const char *word, const char *expected)
 
 static bool change_block(struct reader *r, const char *word)
 {
-    enum block before = r->block;
-    if (is(word, "SCOREP_REGION_NAMES_BEGIN") && before == OUTSIDE)
-        r->block = REGIONS;
-    else if (is(word, "SCOREP_FILE_NAMES_BEGIN") && before == OUTSIDE)
-        r->block = FILES;
-    else if (is(word, "SCOREP_REGION_NAMES_END") && before == REGIONS)
-        r->block = OUTSIDE;
-    else if (is(word, "SCOREP_FILE_NAMES_END") && before == FILES)
-        r->block = OUTSIDE;
-    else
-        return false;
-    r->ruled = false;
-    return true;
+    static const struct {
+        const char *word;
+        enum block from, to;
+    } changes[] = {{"SCOREP_REGION_NAMES_BEGIN", OUTSIDE, REGIONS},
+                   {"SCOREP_REGION_NAMES_END", REGIONS, OUTSIDE},
+                   {"SCOREP_FILE_NAMES_BEGIN", OUTSIDE, FILES},
+                   {"SCOREP_FILE_NAMES_END", FILES, OUTSIDE}};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        if (is(word, changes[i].word) && r->block == changes[i].from) {
+            r->block = changes[i].to;
+            r->ruled = false;
+            return true;
+        }
+    return false;
 }
 
 static char *read_word(struct reader *r, const char *word)
@@ -81,7 +82,7 @@ char *filter_parse(struct filter *filter, const char *text)
                 if (*text == '\\' && text[1])
                     strbuf_putc(&word, *++text);
             }
-            error = read_word(&r, word.text);
+            error = word.text ? read_word(&r, word.text) : NULL;
         }
         strbuf_free(&word);
     }

@@ -77,14 +77,27 @@ char *name_declaration(CXCursor cursor)
     return text;
 }
 
+static bool same_place(CXCursor a, CXCursor b)
+{
+    return clang_equalLocations(clang_getCursorLocation(a), clang_getCursorLocation(b)) != 0;
+}
+
+/* What is written out for certain arguments stands elsewhere and is a procedure of its own. */
+static bool made_from(CXCursor cursor, CXCursor pattern)
+{
+    return same_place(cursor, pattern) || same_place(cursor, clang_getCanonicalCursor(pattern)) ||
+           same_place(cursor, clang_getCursorDefinition(pattern));
+}
+
 CXCursor name_pattern(CXCursor cursor)
 {
-    CXCursor pattern = clang_getSpecializedCursorTemplate(cursor);
-    /* What is written out for certain arguments stands elsewhere and is a procedure of its own. */
-    bool made =
-        !clang_Cursor_isNull(pattern) &&
-        clang_equalLocations(clang_getCursorLocation(cursor), clang_getCursorLocation(pattern));
-    return made ? pattern : cursor;
+    for (;;) { /* a template in a class that is made from a template has one as well */
+        CXCursor pattern = clang_getSpecializedCursorTemplate(cursor);
+        if (clang_Cursor_isNull(pattern) || clang_equalCursors(pattern, cursor) ||
+            !made_from(cursor, pattern))
+            return cursor;
+        cursor = pattern;
+    }
 }
 
 bool name_in_template(CXCursor cursor)

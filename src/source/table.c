@@ -69,8 +69,10 @@ static void put_line(struct strbuf *out, const char *line, size_t length)
     strbuf_puts(out, "    \"\\t.ascii \\\"");
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)line[i];
-        if (c == '"' || c == '\\')
-            strbuf_printf(out, "\\\\\\%s%c", c == '"' ? "" : "\\", c);
+        if (c == '"')
+            strbuf_puts(out, "\\\\\\\"");
+        else if (c == '\\')
+            strbuf_puts(out, "\\\\\\\\");
         else if (c < ' ' || c >= 127 || c == '?')
             strbuf_printf(out, "\\\\%03o", c);
         else

@@ -166,7 +166,7 @@ static void name_procedure(struct walker *w, uint32_t number, CXCursor cursor)
         c->name = xasprintf("%s%slambda", outer ? outer->name : "", outer ? "::" : "");
         c->linkage = xasprintf("%s:%u:%u@%016" PRIx64, c->name, c->line, c->start, w->source->id);
         c->flags |= UNIT_STATIC;
-        c->quiet = w->source->all ? NULL : "a lambda";
+        c->quiet = w->constant ? "constexpr" : w->source->all ? NULL : "a lambda";
         return;
     }
     const struct callee *callee = callee_of(w->source, cursor);
@@ -226,6 +226,8 @@ static void walk_body(struct walker *w, uint32_t number, CXCursor body, const st
     jumps_free(&jumps);
     struct construct *c = &w->source->constructs[number];
     c->leaf = statements <= LEAF_STATEMENTS || assembler;
+    if (assembler && statements == 1 && !c->quiet)
+        c->quiet = "assembler";
 }
 
 void walk_procedure(struct walker *w, CXCursor cursor)

@@ -12,6 +12,7 @@ struct walker {
     struct source *source;
     uint32_t procedure, parent; /* constructs; GRAPH_NONE: outside of all */
     const char *quiet;          /* nothing here gets a probe, because */
+    bool constant;              /* the compiler may evaluate it */
     struct jumps *jumps;        /* of the procedure */
     unsigned *statements;       /* number of them in the procedure */
     bool *assembler;            /* it has some */

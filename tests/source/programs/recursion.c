@@ -40,9 +40,12 @@ static int back(int n, void *data)
 {
     work(1);
     if (n)
-        return through(n - 1, back, data); /* @back */
+        return through(n - 1, *(int (**)(int, void *))data, data); /* @back */
     return 9;
 }
+
+/* Who reads it cannot know what it is: the call stays one through a pointer. */
+static int (*volatile unknown)(int, void *) = back;
 
 static long comparisons;
 
@@ -57,9 +60,10 @@ static int compare(const void *a, const void *b)
 
 int main(void)
 {
+    int (*next)(int, void *) = unknown;
     int sum = depth_of(9); /* @direct */
     sum += even(11);       /* @mutual */
-    sum += through(6, back, NULL); /* @pointer */
+    sum += through(6, unknown, &next); /* @pointer */
     static int numbers[100];
     for (int i = 0; i < 100; i++)
         numbers[i] = i * 37 % 101;

@@ -77,13 +77,13 @@ __attribute__((used)) void test_left(struct frame *frame)
     "fxrstor64 (%rsp); mov %rbx, %rsp; pop %rbx; pop %r11; pop %r10; pop %r9; pop %r8; pop %rdi;"  \
     "pop %rsi; pop %rdx; pop %rcx;"
 __asm__(".text\n"
-        ".globl test_visit\ntest_visit: " SAVE
-        "mov 88(%rbx), %rdi; call test_visited;" RESTORE "pop %rax; popfq; ret\n"
+        ".globl test_visit\ntest_visit: " SAVE "mov 88(%rbx), %rdi; call test_visited;" RESTORE
+        "pop %rax; popfq; ret\n"
         ".globl test_enter\ntest_enter: " SAVE
         "mov 88(%rbx), %rdi; lea 96(%rbx), %rsi; call test_entered;"
         "mov %rax, 72(%rbx);" RESTORE "pop %rax; popfq; ret\n"
-        ".globl test_leave\ntest_leave: " SAVE
-        "mov %rax, %rdi; call test_left;" RESTORE "pop %rax; popfq; ret\n");
+        ".globl test_leave\ntest_leave: " SAVE "mov %rax, %rdi; call test_left;" RESTORE
+        "pop %rax; popfq; ret\n");
 
 static void report(void)
 {

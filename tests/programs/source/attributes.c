@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ALSO: --all */
 /* Procedures that are left alone, and calls without a probe. */
 #include <ctype.h>
 #include <math.h>

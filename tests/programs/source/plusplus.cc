@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// ALSO: --all
 // C++: methods, constructors, templates, lambdas, temporaries, exceptions, operators.
 #include <cstdio>
 #include <functional>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ALSO: --all */
 /* Statements of C wherever they can stand: bodies without braces, labels, switch, expressions. */
 #include "statements.h"
 
@@ -109,6 +110,14 @@ static int expressions(int n)
            _Generic(step(26), int: 1, default: 2);
 }
 
+static int (*table[256])(int);
+
+static int named(int n)
+{
+    table['\\'] = table["\"x"[0]] = step;
+    return table['\\'](n) + table["\"x"[0]](n);
+}
+
 static void finish(void)
 {
     printf("%d calls\n", calls);
@@ -123,6 +132,7 @@ int main(int argc, char **argv)
         labels(i);
     expressions(x);
     in_header(2);
+    named(1);
     if (x == 1)
         exit(step(2));
     return 0;
