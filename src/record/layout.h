@@ -26,12 +26,12 @@
 #include <stdint.h>
 
 #define RECORD_MAGIC   0x010045505554f4cull /* rare enough to refuse foreign files by */
-#define RECORD_VERSION 1
+#define RECORD_VERSION 2
 
 enum {
     RECORD_CHUNK = 4096,
     RECORD_EXTENTS = 16,
-    RECORD_FRAMES = 16, /* regions and the communication that are open at once, per thread */
+    RECORD_FRAMES = 16, /* regions that are open at once, per thread */
     RECORD_EXTENT_FIRST = 192 * 1024,
     RECORD_BYTES_MAX = 64 * 1024 * 1024, /* default cap on all extents of a process */
     RECORD_PEERS_MAX = 64,               /* default peers per statement and thread */
@@ -76,12 +76,15 @@ enum record_trouble {
     RECORD_TROUBLE_COMMS = 1 << 7,       /* communicator table full: peers as "others" */
 };
 
-/* Written by `loupe ctl` and MPI_Pcontrol, read by every event: one word, compared with the copy
- * that a thread has seen. Bits 0: measurement off; 8 to 31: the number of resets asked for. */
+/* Read by every event, both words at once, and compared with the copy that a thread has seen.
+ * `word` is written by `loupe ctl` and MPI_Pcontrol; bits 0: measurement off; 8 to 31: the number
+ * of resets asked for. `epoch` is the process's own: it moves on when what threads have looked up
+ * may be wrong. */
 struct record_control {
     uint32_t word;
-    uint32_t spare[15];
-};
+    uint32_t epoch;
+    uint32_t spare[14];
+} __attribute__((aligned(8)));
 #define RECORD_CONTROL_OFF         1u
 #define RECORD_CONTROL_RESET_SHIFT 8
 
@@ -184,7 +187,7 @@ struct record_name {
     char text[124];
 };
 
-/* An open region or communication; the reader adds `now - begin` to its statement. */
+/* An open region; the reader adds `now - begin` to its statement. */
 struct record_frame {
     uint64_t begin;
     uint32_t statement; /* index among its block's statements */
@@ -202,7 +205,7 @@ struct record_thread {
     int32_t tid;
     uint32_t depth;   /* frames in use */
     uint64_t threads; /* threads that have held the block */
-    uint64_t last;    /* when its last event ended: a killed process has no better end */
+    uint64_t last;    /* when its last region ended: a killed process has no better end */
     uint64_t spare[4];
     struct record_frame frames[RECORD_FRAMES];
 };
@@ -223,7 +226,9 @@ struct record_statement {
     RECORD_STATEMENT_FIELDS(X)
 #undef X
     uint64_t sizes[RECORD_SIZE_BUCKETS];
-    uint64_t spare[7];
+    uint64_t open; /* communications: in progress since then; 0: not. Written at any time */
+    uint64_t last; /* communications: when the last one ended */
+    uint64_t spare[5];
 };
 #define RECORD_NO_MODULE 0xffffffffu
 
