@@ -8,7 +8,7 @@
  * site's cached pointer is good while
  * shim_comm_epoch stands still; it moves on whenever an info may go away.
  */
-#include "mpi/shim.h"
+#include "mpi/fast.h"
 
 #include <errno.h>
 #include <string.h>
@@ -162,6 +162,8 @@ static struct comm_info *add(uintptr_t key)
 static const struct comm_info *remember(struct site *site, uintptr_t key,
                                         const struct comm_info *info)
 {
+    if (site->comm != key || site->comm_epoch != shim_comm_epoch)
+        event_near_none(site);
     site->comm = key;
     site->comm_epoch = shim_comm_epoch;
     site->comm_info = info;
@@ -232,6 +234,7 @@ void comm_forget(uintptr_t key)
     if (info) {
         *at = info->next_free;
         __atomic_fetch_add(&shim_comm_epoch, 1, __ATOMIC_RELEASE);
+        epoch_moves();
         if (--info->users == 0)
             free_info(info);
     }
@@ -325,6 +328,12 @@ const struct comm_info *comm_with_neighbors(struct site *site, MPI_Comm comm)
     return info;
 }
 
+void type_forget(void)
+{
+    __atomic_fetch_add(&shim_type_epoch, 1, __ATOMIC_RELEASE);
+    epoch_moves();
+}
+
 uint64_t type_size_slow(struct site *site, MPI_Datatype type)
 {
     MPI_Count size = 0;
@@ -336,4 +345,13 @@ uint64_t type_size_slow(struct site *site, MPI_Datatype type)
     site->type_epoch = shim_type_epoch;
     site->type_size = (uint64_t)size;
     return site->type_size;
+}
+
+int fast_received_slow(struct ending *ending, struct site *site, const MPI_Status *status)
+{
+    struct event e = {.thread = ending->thread, .site = site};
+    count_message(&e, comm_of(site, (MPI_Comm)site->comm), status->MPI_SOURCE, RECORD_RECEIVED,
+                  abi_status_bytes(status), ending->ticks);
+    event_shut(ending);
+    return MPI_SUCCESS;
 }

@@ -21,6 +21,7 @@ void *shim_fortran_address(void *address, void *frame, uint32_t call, bool plain
     if (here < at && at - here < BINDING_STACK && *tls->fortran_frame == tls->fortran_address)
         return plain && call != tls->fortran_call ? NULL : tls->fortran_address;
     tls->fortran_frame = NULL;
+    tls_settle(tls);
     return address;
 }
 
@@ -40,36 +41,36 @@ void life_init_begin(void)
 /* What an event costs the program, roughly: the least over a few batches on a block of our own. */
 static uint64_t calibrate(void)
 {
-    static struct record_thread block;
     static struct record_statement statement;
     static struct record_peer peer;
     static struct site site;
-    static struct site_slot slots[64];
-    struct thread fake = {.block = &block, .control = *loupe_control, .slots = slots};
+    static struct thread fake;
     uint64_t best = UINT64_MAX;
-    fake.slot_mask = 63;
-    fake.shift = 64 - 6;
-    site = (struct site){.thread = &fake, .record = &statement, .code_epoch = loupe_code_epoch};
-    site.last_peer[RECORD_SENT] = &peer;
-    slots[site_hash(&fake, site_key(1, 0))] =
-        (struct site_slot){.key = site_key(1, 0), .site = &site};
-    struct thread *self = loupe_tls.self;
-    loupe_tls.self = &fake;
+    fake.control_at = loupe_control;
+    fake.control = control_load(loupe_control);
+    site = (struct site){.thread = &fake, .record = &statement};
+    site.near[RECORD_SENT][0].record = &peer;
+    fake.near_address[near_hash(1)] = 1;
+    fake.near_site[near_hash(1)] = &site;
+    struct thread *ready = loupe_tls.ready;
+    loupe_tls.ready = &fake;
     for (int batch = 0; batch < 5; batch++) {
         uint64_t begin = clock_now();
         for (int i = 0; i < 256; i++) {
-            struct event e;
-            if (!event_begin(&e, 0, (void *)1, __builtin_frame_address(0)))
+            struct site *s = event_ready(loupe_tls.ready, 0, (void *)1);
+            if (!s)
                 break;
-            event_end(&e);
-            statement_bytes(&statement, 8);
-            event_peer(&fake, &site, 0, RECORD_SENT, 8, e.ticks);
-            event_done(&e);
+            struct ending e;
+            uint64_t opened = event_open(&e, &fake, s, &best);
+            event_stop(&e, s, opened);
+            statement_bytes(s->record, 8);
+            peer_add(near_peer(s, 0, RECORD_SENT)->record, 8, e.ticks);
+            event_shut(&e);
         }
         uint64_t ticks = clock_now() - begin;
         best = ticks < best ? ticks : best;
     }
-    loupe_tls.self = self;
+    loupe_tls.ready = ready;
     return best * 4; /* times 1024, over 256 events */
 }
 
@@ -111,6 +112,7 @@ static uint32_t level_number(int level)
 static void begin_rank(struct record_header *h, int level)
 {
     shim_multiple = level == MPI_THREAD_MULTIPLE;
+    requests_open(shim_multiple);
     h->thread_level = (int32_t)level_number(level);
     loupe_process.writer.spare_shm = false;
     identify(h);

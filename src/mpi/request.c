@@ -5,16 +5,21 @@
  * MPI_THREAD_MULTIPLE a handle can stand in it twice for a moment (one thread completes a request
  * whose handle another already got anew), then the serial number tells them apart.
  */
-#include "mpi/shim.h"
+#include "mpi/fast.h"
 
 #include <errno.h>
 #include <string.h>
 
 enum { FIRST = 256, MOST = 1 << 20 };
 
-static struct pending first[FIRST];
-static struct pending *table = first;
-static uint32_t mask = FIRST - 1, used, lock;
+static struct pending first[FIRST + 1] = {[FIRST] = {.key = 1}};
+struct pending_table shim_requests = {
+    .slots = first,
+    .mask = FIRST - 1,
+    .bytes_mask = (FIRST - 1) * sizeof *first,
+    .most = FIRST / 4 * 3,
+};
+static uint32_t lock;
 static uint64_t serials;
 
 static inline void enter(void)
@@ -31,27 +36,38 @@ static inline void leave(void)
 
 static inline uint32_t home(uintptr_t key)
 {
-    return (uint32_t)((uint64_t)key * 0x9e3779b97f4a7c15u >> 40) & mask;
+    return (uint32_t)(request_home(key) - shim_requests.slots);
+}
+
+static inline struct pending *next_slot(const struct pending *p)
+{
+    return &shim_requests.slots[(uint32_t)(p + 1 - shim_requests.slots) & shim_requests.mask];
 }
 
 /* The slot that has this handle, or the free one where it would stand. */
 HOT struct pending *slot_of(uintptr_t key)
 {
-    uint32_t h = home(key);
-    while (table[h].key && table[h].key != key)
-        h = (h + 1) & mask;
-    return &table[h];
+    struct pending *p = request_home(key);
+    while (p->key && p->key != key)
+        p = next_slot(p);
+    return p;
+}
+
+void requests_open(bool multiple)
+{
+    shim_requests.fast_most = multiple ? 0 : shim_requests.most;
+    shim_requests.fast_count = multiple ? -1 : FAST_REQUESTS;
 }
 
 /* With MPI_THREAD_MULTIPLE: by serial number; serial 0: the newest with this handle. */
 static struct pending *find_among(uintptr_t key, uint64_t serial)
 {
     struct pending *newest = NULL;
-    for (uint32_t h = home(key); table[h].key; h = (h + 1) & mask) {
-        if (table[h].key != key || (serial && table[h].serial != serial))
+    for (struct pending *p = request_home(key); p->key; p = next_slot(p)) {
+        if (p->key != key || (serial && p->serial != serial))
             continue;
-        if (!newest || table[h].serial > newest->serial)
-            newest = &table[h];
+        if (!newest || p->serial > newest->serial)
+            newest = p;
     }
     return newest;
 }
@@ -66,46 +82,52 @@ HOT struct pending *find(uintptr_t key)
 
 static struct pending *free_slot(uintptr_t key)
 {
-    uint32_t h = home(key);
-    while (table[h].key)
-        h = (h + 1) & mask;
-    return &table[h];
+    struct pending *p = request_home(key);
+    while (p->key)
+        p = next_slot(p);
+    return p;
 }
 
 /* Doubles the table when it is three quarters full; false when it is full and cannot grow. */
 static bool grow(void)
 {
-    uint32_t old_room = mask + 1, more = 2 * old_room;
-    struct pending *old = table, *bigger = NULL;
+    struct pending_table *t = &shim_requests;
+    uint32_t old_room = t->mask + 1, more = 2 * old_room;
+    struct pending *old = t->slots, *bigger = NULL;
     int saved = errno;
     if (more <= MOST)
-        bigger = pages_alloc(more * sizeof *bigger);
+        bigger = pages_alloc((more + 1) * sizeof *bigger);
     errno = saved;
     if (!bigger)
-        return used + 1 < old_room;
-    table = bigger;
-    mask = more - 1;
+        return t->used + 1 < old_room;
+    bigger[more].key = 1;
+    t->slots = bigger;
+    t->mask = more - 1;
+    t->bytes_mask = t->mask * (uint32_t)sizeof *bigger;
+    t->most = more / 4 * 3;
+    if (t->fast_most)
+        t->fast_most = t->most;
     for (uint32_t i = 0; i < old_room; i++)
         if (old[i].key)
             *free_slot(old[i].key) = old[i];
-    if (old != first)
-        pages_free(old, old_room * sizeof *old);
-    return true;
+    return true; /* the old one stays: who waits may look into it once more */
 }
 
 /* Closes the gap, so that no tombstones pile up over a long run. */
 static void take_out(struct pending *p)
 {
-    uint32_t hole = (uint32_t)(p - table);
-    for (uint32_t i = (hole + 1) & mask; table[i].key; i = (i + 1) & mask) {
-        uint32_t distance = (i - home(table[i].key)) & mask;
+    const uint32_t mask = shim_requests.mask;
+    struct pending *slots = shim_requests.slots;
+    uint32_t hole = (uint32_t)(p - slots);
+    for (uint32_t i = (hole + 1) & mask; slots[i].key; i = (i + 1) & mask) {
+        uint32_t distance = (i - home(slots[i].key)) & mask;
         if (distance >= ((i - hole) & mask)) {
-            table[hole] = table[i];
+            slots[hole] = slots[i];
             hole = i;
         }
     }
-    table[hole].key = 0;
-    used--;
+    slots[hole].key = 0;
+    shim_requests.used--;
 }
 
 static void erase(struct pending *p)
@@ -125,13 +147,13 @@ static void dropped(void)
 /* The slot for a new request; one that has its handle already, if that can only be a stale one. */
 HOT struct pending *insert(uintptr_t key)
 {
-    if (UNLIKELY(4 * (used + 1) > 3 * (mask + 1) && !grow())) {
+    if (UNLIKELY(shim_requests.used >= shim_requests.most && !grow())) {
         dropped();
         return NULL;
     }
     struct pending *p = UNLIKELY(shim_multiple) ? free_slot(key) : slot_of(key);
     if (LIKELY(!p->key))
-        used++;
+        shim_requests.used++;
     else if (p->info) /* its completion was never seen: the handle means the new one */
         comm_release(p->info);
     return p;
@@ -148,31 +170,52 @@ static inline struct site *posting_site(const struct pending *p, struct thread *
     return event_site(t, site_address(site), site->record->call);
 }
 
+static void put_in(const struct pending *new)
+{
+    enter();
+    struct pending *p = insert(new->key);
+    if (LIKELY(p != NULL)) {
+        *p = *new;
+        p->serial = ++serials;
+        if (p->info)
+            comm_hold(p->info);
+    }
+    leave();
+}
+
 void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
                    const struct comm_info *info, int rank, uint64_t bytes)
 {
     if (UNLIKELY(request == ABI_REQUEST_NULL))
         return;
-    enter();
-    struct pending *p = insert(HANDLE(request));
-    if (LIKELY(p != NULL)) {
-        p->key = HANDLE(request);
-        p->site = e->site;
-        p->kind = (uint16_t)kind;
-        p->active = 0;
-        p->info = NULL;
-        p->rank = rank == MPI_PROC_NULL ? SHIM_NOBODY : world_rank(info, rank);
-        if (rank == MPI_ANY_SOURCE) {
-            p->rank = SHIM_ANY;
-            p->info = info;
-            if (info)
-                comm_hold(info);
-        }
-        p->bytes = bytes;
-        if (shim_multiple)
-            p->serial = ++serials;
+    struct pending new = {
+        .key = HANDLE(request), .site = e->site, .kind = (uint16_t)kind, .bytes = bytes};
+    if (rank == MPI_ANY_SOURCE) {
+        new.rank = SHIM_ANY;
+        new.info = info;
+    } else if (rank == MPI_PROC_NULL) {
+        new.rank = SHIM_NOBODY;
+    } else {
+        new.rank = world_rank(info, rank);
+        if (kind == PENDING_RECV && e->site->comm_info == info)
+            event_near_peer(e->site, rank, new.rank, RECORD_RECEIVED);
     }
-    leave();
+    put_in(&new);
+}
+
+int fast_receive_slow(struct ending *e, struct site *site, MPI_Request request,
+                      const struct near_peer *near)
+{
+    if (request != ABI_REQUEST_NULL)
+        put_in(&(struct pending){.key = HANDLE(request),
+                                 .site = site,
+                                 .kind = PENDING_RECV,
+                                 .rank = near->world,
+                                 .record = e->record,
+                                 .peer = near->record,
+                                 .quick = e->thread});
+    event_shut(e);
+    return MPI_SUCCESS;
 }
 
 void request_start(struct event *e, MPI_Request request)
@@ -258,15 +301,11 @@ static bool place(struct waiting *w, struct thread *t, int count)
 /* Notes handle and slot of every request; false if none of them is tracked. */
 static bool look_up(struct waiting *w, const MPI_Request *requests)
 {
-    const struct pending *entries = table;
-    const uint32_t m = mask;
     uint64_t tracked = 0;
     for (int i = 0; i < w->count; i++) {
         uintptr_t key = HANDLE(requests[i]);
-        uint32_t h = home(key);
-        while (entries[h].key && entries[h].key != key)
-            h = (h + 1) & m;
-        uint64_t mark = entries[h].key ? h + 1 : 0;
+        const struct pending *p = slot_of(key);
+        uint64_t mark = p->key ? (uint64_t)(p - shim_requests.slots) + 1 : 0;
         w->keys[i] = key;
         w->marks[i] = mark;
         tracked |= mark;
@@ -293,7 +332,7 @@ void waiting_begin(struct waiting *w, struct thread *t, int count, const MPI_Req
                    MPI_Status *statuses, bool ignored)
 {
     w->count = count;
-    bool some = __atomic_load_n(&used, __ATOMIC_RELAXED) && count > 0 && requests &&
+    bool some = __atomic_load_n(&shim_requests.used, __ATOMIC_RELAXED) && count > 0 && requests &&
                 place(w, t, count) &&
                 (UNLIKELY(shim_multiple) ? look_up_among(w, requests) : look_up(w, requests));
     w->none = !some;
@@ -307,7 +346,7 @@ HOT struct pending *completed(const struct waiting *w, int index)
 {
     if (UNLIKELY(shim_multiple))
         return find_among(w->keys[index], w->marks[index]);
-    struct pending *p = &table[w->marks[index] - 1];
+    struct pending *p = &shim_requests.slots[w->marks[index] - 1];
     return LIKELY(p->key == w->keys[index]) ? p : find(w->keys[index]);
 }
 
@@ -338,11 +377,9 @@ HOT void tell(const struct pending *done, struct thread *t, const MPI_Status *st
 
 /* Takes a completed request out of the table, or a persistent one out of its activity. What is to
  * be told of it is told without the lock: a first visit can take long. Its info stays held. */
-static bool take(const struct waiting *w, int index, struct pending *done)
+static bool take(struct pending *p, struct pending *done)
 {
     bool receives = false;
-    enter();
-    struct pending *p = completed(w, index);
     if (p && (p->kind == PENDING_RECV || p->kind == PENDING_READ)) {
         *done = *p;
         receives = true;
@@ -354,19 +391,42 @@ static bool take(const struct waiting *w, int index, struct pending *done)
         if (receives && p->info)
             comm_hold(p->info);
     }
-    leave();
     return receives;
+}
+
+static void taken(const struct pending *done, struct thread *t, const MPI_Status *status)
+{
+    if (status)
+        tell(done, t, status);
+    if (done->info)
+        comm_release(done->info);
 }
 
 void waiting_tell(struct waiting *w, struct thread *t, int index, const MPI_Status *status)
 {
     struct pending done;
-    if (!take(w, index, &done))
-        return;
-    if (status)
-        tell(&done, t, status);
-    if (done.info)
-        comm_release(done.info);
+    enter();
+    bool receives = take(completed(w, index), &done);
+    leave();
+    if (receives)
+        taken(&done, t, status);
+}
+
+/* A request that was tracked and is complete, without MPI_THREAD_MULTIPLE. */
+static void complete(uintptr_t key, struct thread *t, const MPI_Status *status)
+{
+    struct pending done;
+    if (take(find(key), &done))
+        taken(&done, t, status);
+}
+
+int fast_tell_slow(struct thread *t, const struct fast_request *r, const MPI_Status *statuses)
+{
+    struct fast_waiting *w = t->room;
+    for (; r < w->end; r++)
+        complete(r->key, t, &statuses[r->index]);
+    t->guard = 0;
+    return MPI_SUCCESS;
 }
 
 bool waiting_unseen(struct waiting *w, int count, const MPI_Request *requests)
@@ -388,4 +448,17 @@ void waiting_drop(struct waiting *w, struct thread *t, const MPI_Request *reques
         if (w->marks[i] && requests[i] == ABI_REQUEST_NULL)
             waiting_tell(w, t, i, s);
     }
+}
+
+int fast_failed(struct thread *t, int returned, const MPI_Request *requests,
+                const MPI_Status *statuses)
+{
+    struct fast_waiting *w = t->room;
+    for (const struct fast_request *r = w->of; r < w->end; r++) {
+        bool well = statuses && statuses[r->index].MPI_ERROR == MPI_SUCCESS;
+        if (requests[r->index] == ABI_REQUEST_NULL)
+            complete(r->key, t, well ? &statuses[r->index] : NULL);
+    }
+    t->guard = 0;
+    return returned;
 }

@@ -24,6 +24,7 @@ _Static_assert(offsetof(struct runtime_tls, fortran_frame) == TLS_FORTRAN_FRAME,
 _Static_assert(offsetof(struct runtime_tls, fortran_address) == TLS_FORTRAN_ADDRESS, "stubs");
 _Static_assert(offsetof(struct runtime_tls, fortran_call) == TLS_FORTRAN_CALL, "stubs");
 _Static_assert(offsetof(struct runtime_tls, via_pmpi) == TLS_VIA_PMPI, "stubs");
+_Static_assert(offsetof(struct runtime_tls, ready) == TLS_READY, "stubs");
 
 enum { OBJECTS_MAX = 512, PATIENCE = 1000 /* tenths of a millisecond */ };
 

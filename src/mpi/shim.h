@@ -13,6 +13,8 @@
 #include "runtime/hot.h"
 #include "runtime/process.h"
 
+#pragma GCC visibility push(hidden) /* or every use would go through the GOT */
+
 /* The next definitions: [0] of MPI_X, [1] of PMPI_X. They differ when another tool is there. */
 extern void *shim_next[2][CALLS];
 #define NEXT(via, prototype, X) ((__typeof__(&prototype))shim_next[via][CALL_##X])
@@ -24,8 +26,10 @@ extern bool shim_multiple; /* MPI_THREAD_MULTIPLE: tables of the process need th
 static inline uint32_t shim_via(void)
 {
     uint32_t via = loupe_tls.via_pmpi;
-    if (UNLIKELY(via))
+    if (UNLIKELY(via)) {
         loupe_tls.via_pmpi = 0;
+        tls_settle(&loupe_tls);
+    }
     return via;
 }
 
@@ -33,8 +37,15 @@ static inline uint32_t shim_via(void)
  * what the binding layer calls for its own purposes. */
 void *shim_fortran_address(void *address, void *frame, uint32_t call, bool plain);
 
+/* Makes the stack of a wrapper so deep that what is called from inside is below the guard by more
+ * than GUARD_REACH, even if it was only jumped to. */
+#define SHIM_DEEP                                                                                  \
+    char deep[GUARD_REACH];                                                                        \
+    __asm__ volatile("" : "=m"(deep))
+
 HOT bool shim_enter(struct event *e, uint32_t call, void *address, void *frame, bool plain)
 {
+    SHIM_DEEP;
     if (UNLIKELY(loupe_tls.fortran_frame != NULL)) {
         address = shim_fortran_address(address, frame, call, plain);
         if (!address)
@@ -100,6 +111,7 @@ static inline int32_t world_rank(const struct comm_info *info, int rank)
     return LIKELY(!info->map) ? rank : info->map[rank];
 }
 
+void type_forget(void); /* of one that is being freed */
 uint64_t type_size_slow(struct site *site, MPI_Datatype type);
 static inline uint64_t type_size(struct site *site, MPI_Datatype type)
 {
@@ -114,8 +126,18 @@ static inline void count_message(struct event *e, const struct comm_info *info, 
 {
     if (rank == MPI_PROC_NULL)
         return;
-    statement_bytes(e->site->record, bytes);
-    event_peer(e->thread, e->site, world_rank(info, rank), direction, bytes, ticks);
+    struct site *site = e->site;
+    struct near_peer *near = near_peer(site, rank, direction);
+    bool known = site->comm_info == info; /* not of a message from a matched probe */
+    statement_bytes(site->record, bytes);
+    if (LIKELY(known && near->rank == rank)) {
+        peer_add(near->record, bytes, ticks);
+        return;
+    }
+    int32_t world = world_rank(info, rank);
+    event_peer(e->thread, site, world, direction, bytes, ticks);
+    if (known && site->last_peer[direction] && site->last_rank[direction] == world)
+        *near = (struct near_peer){site->last_peer[direction], rank, world};
 }
 
 /* Requests whose completion tells something: receives, reads, persistent ones (request.c). */
@@ -134,11 +156,39 @@ struct pending {
     int32_t rank;                 /* world rank, or SHIM_ANY, SHIM_NOBODY */
     uint16_t kind;                /* enum pending_kind */
     uint16_t active;              /* persistent: started and not yet complete */
-    uint64_t bytes;               /* persistent sends */
-    uint64_t serial;              /* never reused, unlike handles; MPI_THREAD_MULTIPLE only */
+    union {
+        uint64_t bytes;                  /* persistent sends */
+        struct record_statement *record; /* with `quick` */
+    };
+    uint64_t serial;          /* never reused, unlike handles; MPI_THREAD_MULTIPLE only */
+    struct record_peer *peer; /* with `quick` */
+    struct thread *quick;     /* a receive of this thread whose peer has its record; or NULL */
 } __attribute__((aligned(64)));
+_Static_assert(sizeof(struct pending) == 64, "a cache line");
 enum { SHIM_ANY = -100, SHIM_NOBODY = -101 };
 
+/* The table, open addressing by handle. Behind the last slot is one that is never free, so that
+ * one can look at the next of any slot. */
+struct pending_table {
+    struct pending *slots;
+    uint32_t mask;       /* slots - 1 */
+    uint32_t bytes_mask; /* the same in bytes */
+    uint32_t used, most; /* slots in use; the table grows when there are so many */
+    /* For those who go without the lock (fast.h): `most`, and how many requests they look at. With
+     * MPI_THREAD_MULTIPLE none. */
+    uint32_t fast_most;
+    int32_t fast_count;
+};
+extern struct pending_table shim_requests;
+
+/* Handles come in sequences: the product spreads them, in its low bits and its high bits. */
+static inline struct pending *request_home(uintptr_t key)
+{
+    uint32_t at = ((uint32_t)key * 0x9e39e377u >> 6) & shim_requests.bytes_mask;
+    return (struct pending *)((char *)shim_requests.slots + at);
+}
+
+void requests_open(bool multiple);
 void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
                    const struct comm_info *info, int rank, uint64_t bytes);
 void request_start(struct event *e, MPI_Request request);
@@ -209,5 +259,7 @@ void coll_each_neighbor(struct event *e, uint64_t total, uint64_t bytes_each, MP
 void coll_to(struct event *e, const struct comm_info *info, int rank, uint64_t bytes);
 void coll_to_neighbor(struct event *e, const struct comm_info *info, int index, uint64_t bytes);
 int coll_neighbors(struct event *e, MPI_Comm comm, const struct comm_info **info);
+
+#pragma GCC visibility pop
 
 #endif

@@ -4,3 +4,4 @@
 #define TLS_FORTRAN_ADDRESS 16
 #define TLS_FORTRAN_CALL    24
 #define TLS_VIA_PMPI        28
+#define TLS_READY           32

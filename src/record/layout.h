@@ -26,12 +26,12 @@
 #include <stdint.h>
 
 #define RECORD_MAGIC   0x010045505554f4cull /* rare enough to refuse foreign files by */
-#define RECORD_VERSION 2
+#define RECORD_VERSION 3
 
 enum {
     RECORD_CHUNK = 4096,
     RECORD_EXTENTS = 16,
-    RECORD_FRAMES = 16, /* regions and the communication that are open at once, per thread */
+    RECORD_FRAMES = 16, /* regions that are open at once, per thread */
     RECORD_EXTENT_FIRST = 192 * 1024,
     RECORD_BYTES_MAX = 64 * 1024 * 1024, /* default cap on all extents of a process */
     RECORD_PEERS_MAX = 64,               /* default peers per statement and thread */
@@ -83,13 +83,16 @@ enum record_trouble {
     RECORD_TROUBLE_UNITS = 1 << 10,      /* too many units, or too large: not monitored */
 };
 
-/* Written by `loupe ctl` and MPI_Pcontrol, read by every event: one word, compared with the copy
- * that a thread has seen. Bits 0: measurement off; 8 to 31: the number of resets asked for. */
+/* Read by every event, both words at once, and compared with the copy that a thread has seen.
+ * `word` is written by `loupe ctl` and MPI_Pcontrol; bits 0: measurement off; 8 to 31: the number
+ * of resets asked for. `epoch` is the process's own: it moves on when what threads have looked up
+ * may be wrong. */
 struct record_control {
     uint32_t word;
+    uint32_t epoch;
     uint32_t budget; /* of the probes, in 1/100 %; RECORD_BUDGET_OFF: everything is timed */
-    uint32_t spare[14];
-};
+    uint32_t spare[13];
+} __attribute__((aligned(8)));
 #define RECORD_BUDGET_DEFAULT      500u
 #define RECORD_BUDGET_OFF          0xffffffffu
 #define RECORD_CONTROL_OFF         1u
@@ -201,7 +204,7 @@ struct record_name {
     char text[124];
 };
 
-/* An open region or communication; the reader adds `now - begin` to its statement. */
+/* An open region; the reader adds `now - begin` to its statement. */
 struct record_frame {
     uint64_t begin;
     uint32_t statement; /* index among its block's statements */
@@ -219,7 +222,7 @@ struct record_thread {
     int32_t tid;
     uint32_t depth;        /* frames in use */
     uint64_t threads;      /* threads that have held the block */
-    uint64_t last;         /* when its last event ended: a killed process has no better end */
+    uint64_t last;         /* when its last region ended: a killed process has no better end */
     uint64_t delay;        /* what the probes have cost its threads, in ticks; never falls */
     uint64_t delay_before; /* the same at the last reset */
     uint64_t spare[2];
@@ -242,7 +245,9 @@ struct record_statement {
     RECORD_STATEMENT_FIELDS(X)
 #undef X
     uint64_t sizes[RECORD_SIZE_BUCKETS];
-    uint64_t spare[7];
+    uint64_t open; /* communications: in progress since then; 0: not. Written at any time */
+    uint64_t last; /* communications: when the last one ended */
+    uint64_t spare[5];
 };
 #define RECORD_NO_MODULE 0xffffffffu
 
@@ -333,7 +338,7 @@ struct record_probe {
     uint32_t cost_spread;   /* of what a timed visit costs, in 1/256 ticks: median of deviations, */
     uint32_t pairs;         /* over so many measurements in place */
     uint32_t spare0;
-    uint64_t cost;          /* what a timed visit costs, in 1/256 ticks */
+    uint64_t cost; /* what a timed visit costs, in 1/256 ticks */
     uint64_t spare[3];
 };
 

@@ -232,6 +232,11 @@ static void more_peers(struct visit *v, struct block *b)
     }
 }
 
+static uint64_t open_time(const struct visit *v, uint64_t begin)
+{
+    return v->now > begin && v->now - begin > v->margin ? v->now - begin - v->margin : 0;
+}
+
 /*
  * Adds the time of open frames of this statement. The thread goes on meanwhile: a frame counts if
  * it reads the same twice with the depth above it in between. Then it was open all that time,
@@ -248,10 +253,9 @@ static void add_open_frames(const struct visit *v, const struct block *b, uint32
             segment_load32(&t->depth) <= i || segment_load64(&t->frames[i].begin) != begin ||
             segment_load32(&t->frames[i].statement) != statement || segment_load32(&t->depth) <= i)
             continue;
-        if (v->now > begin && v->now - begin > v->margin)
-            time = v->now - begin - v->margin;
+        time = open_time(v, begin);
     }
-    copy->time += time;
+    copy->time += time + (copy->open ? open_time(v, copy->open) : 0);
     if (copy->call != RECORD_CALL_REGION)
         copy->self = copy->time; /* nothing else is timed inside; the writer leaves it to us */
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/clock.h"
 
+#include "runtime/thread.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
 
-bool loupe_clock_tsc;
+bool loupe_clock_tsc, loupe_short_way;
 extern bool clock_tsc __attribute__((alias("loupe_clock_tsc")));
 
 static bool tsc_is_invariant(void)
@@ -18,9 +20,20 @@ static bool tsc_is_invariant(void)
     return false;
 }
 
+static bool has_lzcnt(void)
+{
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+    if (__get_cpuid(0x80000001, &a, &b, &c, &d))
+        return c >> 5 & 1;
+#endif
+    return false;
+}
+
 void clock_open(struct record_header *h)
 {
     loupe_clock_tsc = tsc_is_invariant();
+    loupe_short_way = loupe_clock_tsc && has_lzcnt();
     h->clock = loupe_clock_tsc ? RECORD_CLOCK_TSC : RECORD_CLOCK_MONOTONIC;
     h->tick_ns = loupe_clock_tsc ? 0.5 : 1.0; /* a guess until the first measurement */
     struct timespec real;

@@ -34,7 +34,7 @@ static inline uint64_t clock_now(void)
 static inline uint64_t clock_since(uint64_t begin, uint64_t now)
 {
     int64_t ticks = (int64_t)(now - begin);
-    return ticks > 0 ? (uint64_t)ticks : 0;
+    return __builtin_expect(ticks >= 0, 1) ? (uint64_t)ticks : 0;
 }
 
 /* Chooses the clock and writes the origins into the header. */

@@ -10,6 +10,15 @@
  *     event_end(&e);              opens the statement's odd section and stops the clock
  *     event_peer(&e, ...);        any number of them
  *     event_done(&e);             closes it
+ *
+ * Where all that an event needs is at hand, its site says so at once:
+ *
+ *     t = loupe_tls.ready;
+ *     site = event_ready(t, call, address);   NULL: the long way, as above
+ *     begin = event_open(&e, t, site, frame);
+ *     ... the call ...
+ *     event_stop(&e, site, begin);
+ *     event_shut(&e);
  */
 #ifndef LOUPE_RUNTIME_HOT_H
 #define LOUPE_RUNTIME_HOT_H
@@ -25,6 +34,8 @@
 /* Calls with many arguments have their frame a little lower than others from the same place. A
  * frame that is less than this below the guard's is a sister of it, not inside it. */
 enum { GUARD_REACH = 72 };
+/* In a guard: the return address of the frame is not that of the open site. */
+enum { GUARD_OTHER = 1 };
 
 struct event {
     struct thread *thread;
@@ -32,8 +43,10 @@ struct event {
     uint64_t begin, ticks;
 };
 
-/* The control word in the header; a private zero until there is one. */
-extern const uint32_t *loupe_control EXPORT;
+/* The control words in the header; private zeros until there is one. */
+extern const struct record_control *loupe_control EXPORT;
+/* Moves on whenever what was looked up for a site may be wrong (epoch_moves). */
+extern uint32_t loupe_epoch EXPORT;
 /* Moves on when code was unloaded: addresses may mean something else now. */
 extern uint32_t loupe_code_epoch EXPORT;
 
@@ -42,6 +55,11 @@ struct site *event_site_slow(struct thread *t, uint64_t key, uintptr_t address, 
     EXPORT_AS(event_site_slow);
 struct record_peer *event_peer_slow(struct thread *t, struct site *site, int32_t rank,
                                     uint32_t direction) EXPORT_AS(event_peer_slow);
+/* Notes that `rank` of the site's communicator is `world`, if that is a peer of it already. */
+void event_near_peer(struct site *site, int32_t rank, int32_t world, uint32_t direction)
+    EXPORT_AS(event_near_peer);
+/* None of the communicator's ranks is known, as when it is another one. */
+void event_near_none(struct site *site) EXPORT_AS(event_near_none);
 
 /* A call may stand at an address that also calls others (through a pointer): both make the key.
  * User addresses have 47 bits. */
@@ -55,6 +73,18 @@ static inline uintptr_t site_address(const struct site *site)
     return (uintptr_t)(site->key & (((uint64_t)1 << 47) - 1));
 }
 
+typedef uint64_t control_words __attribute__((may_alias));
+
+static inline uint64_t control_load(const struct record_control *c)
+{
+    return __atomic_load_n((const control_words *)c, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t near_hash(uintptr_t address)
+{
+    return (uint32_t)address * 0x9e3779b1u / (UINT32_MAX / NEAR_SITES + 1);
+}
+
 static inline uint32_t site_hash(const struct thread *t, uint64_t key)
 {
     return (uint32_t)(key * 0x9e3779b97f4a7c15u >> t->shift);
@@ -62,30 +92,25 @@ static inline uint32_t site_hash(const struct thread *t, uint64_t key)
 
 HOT struct site *event_site(struct thread *t, uintptr_t address, uint32_t call)
 {
-    uint64_t key = site_key(address, call);
-    for (uint32_t h = site_hash(t, key);; h = (h + 1) & t->slot_mask) {
-        const struct site_slot *slot = &t->slots[h];
-        if (LIKELY(slot->key == key) && LIKELY(slot->site->code_epoch == loupe_code_epoch))
-            return slot->site;
-        if (slot->key == key || !slot->key)
-            return event_site_slow(t, key, address, call);
-    }
+    uint32_t h = near_hash(address);
+    if (LIKELY(t->near_address[h] == address && t->near_site[h]->call == call))
+        return t->near_site[h];
+    return event_site_slow(t, site_key(address, call), address, call);
 }
 
 /* `frame` is the frame address of the function that watches: saved frame pointer, then return
  * address. From here on calls of MPI by MPI itself are nobody's statements. */
 static inline void guard_set(struct thread *t, void *frame)
 {
-    t->guard = frame;
-    t->guard_return = t->guard[1];
+    t->guard_return = ((void **)frame)[1];
+    t->guard = (uintptr_t)frame | GUARD_OTHER;
 }
 
 /* Everything about an event that can be done before its clock starts. */
 HOT bool event_enter(struct event *e, uint32_t call, void *address, void *frame)
 {
     struct thread *t = loupe_tls.self;
-    if (UNLIKELY(!t || t->guard ||
-                 t->control != __atomic_load_n(loupe_control, __ATOMIC_RELAXED))) {
+    if (UNLIKELY(!t || t->guard || t->control != control_load(t->control_at))) {
         t = event_begin_slow(frame);
         if (!t)
             return false;
@@ -98,11 +123,49 @@ HOT bool event_enter(struct event *e, uint32_t call, void *address, void *frame)
 
 HOT void event_start(struct event *e)
 {
-    struct thread *t = e->thread;
-    struct record_frame *f = &t->block->frames[t->region_depth];
-    f->statement = e->site->index;
-    e->begin = f->begin = clock_now();
-    __atomic_store_n(&t->block->depth, t->region_depth + 1, __ATOMIC_RELEASE);
+    e->thread->open = e->site;
+    e->begin = clock_now();
+    __atomic_store_n(&e->site->record->open, e->begin, __ATOMIC_RELAXED);
+}
+
+/* The site of a call of which nothing is to be found out first; NULL: the long way. */
+HOT struct site *event_ready(const struct thread *t, uint32_t call, void *address)
+{
+    if (UNLIKELY(t->guard || t->control != control_load(t->control_at)))
+        return NULL;
+    uint32_t h = near_hash((uintptr_t)address);
+    if (UNLIKELY(t->near_address[h] != (uintptr_t)address))
+        return NULL;
+    struct site *site = t->near_site[h];
+    return LIKELY(site->call == call) ? site : NULL;
+}
+
+static inline uint64_t short_clock(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#else
+    return clock_now();
+#endif
+}
+
+/* What is at hand when an event that goes the short way ends. */
+struct ending {
+    struct record_statement *record;
+    struct thread *thread;
+    uint64_t ticks;
+};
+
+/* The site's address is the return address in `frame`. Thread and record are not taken from the
+ * site anew: what is stored before the clock is read should not have to wait for its address. */
+HOT uint64_t event_open(struct ending *e, struct thread *t, struct site *site, void *frame)
+{
+    e->record = site->record;
+    t->open = site;
+    t->guard = (uintptr_t)frame;
+    uint64_t begin = short_clock();
+    __atomic_store_n(&e->record->open, begin, __ATOMIC_RELAXED);
+    return begin;
 }
 
 HOT bool event_begin(struct event *e, uint32_t call, void *address, void *frame)
@@ -117,37 +180,41 @@ HOT bool event_begin(struct event *e, uint32_t call, void *address, void *frame)
  * barriers are enough. Or-ing heals a section that a longjmp left open. */
 static inline void statement_open(struct record_statement *s)
 {
-    __atomic_store_n(&s->version, s->version | 1, __ATOMIC_RELAXED);
+    s->version |= 1;
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
 static inline void statement_close(struct record_statement *s)
 {
-    __atomic_store_n(&s->version, s->version + 1, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    s->version++;
 }
 
 static inline void statement_add(struct record_statement *s, uint64_t ticks)
 {
     s->count++;
     s->time += ticks;
-    if (ticks < s->min)
+    if (UNLIKELY(ticks < s->min))
         s->min = ticks;
-    if (ticks > s->max)
+    if (UNLIKELY(ticks > s->max))
         s->max = ticks;
+}
+
+HOT uint64_t event_add(struct thread *t, struct record_statement *s, uint64_t begin, uint64_t now)
+{
+    uint64_t ticks = clock_since(begin, now);
+    s->open = 0;
+    s->last = now;
+    t->covered += ticks;
+    statement_add(s, ticks); /* its self time is its time: readers know */
+    return ticks;
 }
 
 HOT void event_end(struct event *e)
 {
-    struct thread *t = e->thread;
     struct record_statement *s = e->site->record;
-    statement_open(s);
-    uint64_t now = clock_now();
-    __atomic_store_n(&t->block->depth, t->region_depth, __ATOMIC_RELAXED);
-    e->ticks = clock_since(e->begin, now);
-    t->block->last = now;
-    if (UNLIKELY(t->region_depth))
-        t->covered += e->ticks;
-    statement_add(s, e->ticks); /* its self time is its time: readers know */
+    statement_open(s); /* first: between the clock and this the call would seem to go on */
+    e->ticks = event_add(e->thread, s, e->begin, clock_now());
 }
 
 /* The two halves of event_done, for those who go on to other statements in between. */
@@ -158,7 +225,7 @@ HOT void event_close(struct event *e)
 
 HOT void event_leave(struct event *e)
 {
-    e->thread->guard = NULL;
+    e->thread->guard = 0;
 }
 
 HOT void event_done(struct event *e)
@@ -167,9 +234,24 @@ HOT void event_done(struct event *e)
     event_leave(e);
 }
 
+HOT void event_stop(struct ending *e, const struct site *site, uint64_t begin)
+{
+    statement_open(e->record);
+    uint64_t now = short_clock();
+    e->thread = site->thread;
+    e->ticks = event_add(e->thread, e->record, begin, now);
+}
+
+HOT void event_shut(const struct ending *e)
+{
+    statement_close(e->record);
+    e->thread->guard = 0;
+}
+
 static inline uint32_t size_bucket(uint64_t bytes)
 {
-    uint32_t bucket = bytes ? 64u - (uint32_t)__builtin_clzll(bytes) : 0;
+    /* The lowest bit makes 0 like any other; nothing has 2^63 bytes. */
+    uint32_t bucket = 63u ^ (uint32_t)__builtin_clzll(bytes << 1 | 1);
     return bucket < RECORD_SIZE_BUCKETS ? bucket : RECORD_SIZE_BUCKETS - 1;
 }
 
@@ -178,6 +260,36 @@ static inline void statement_bytes(struct record_statement *s, uint64_t bytes)
 {
     s->bytes += bytes;
     s->sizes[size_bucket(bytes)]++;
+}
+
+/* The same on the short way, where the machine counts zeros in one step, those of 0 too. */
+static inline void short_bytes(struct record_statement *s, uint64_t bytes)
+{
+#if defined(__x86_64__)
+    uint64_t zeros;
+    __asm__("lzcnt %1, %0" : "=r"(zeros) : "rm"(bytes) : "cc");
+    s->bytes += bytes;
+    if (UNLIKELY(zeros <= 64 - RECORD_SIZE_BUCKETS)) {
+        zeros = 64 - RECORD_SIZE_BUCKETS + 1;
+        __asm__("" : "+r"(zeros)); /* a branch that is never taken, not two moves each time */
+    }
+    (s->sizes + 64)[-(int64_t)zeros]++;
+#else
+    statement_bytes(s, bytes);
+#endif
+}
+
+static inline struct near_peer *near_peer(struct site *site, int32_t rank, uint32_t direction)
+{
+    return &site->near[direction][(uint32_t)rank % NEAR_PEERS];
+}
+
+/* One message that begins or ends at a peer that is known already. */
+static inline void peer_add(struct record_peer *p, uint64_t bytes, uint64_t ticks)
+{
+    p->count++;
+    p->bytes += bytes;
+    p->time += ticks;
 }
 
 static inline struct record_peer *event_find_peer(struct thread *t, struct site *site, int32_t rank,
@@ -193,11 +305,8 @@ static inline void event_peer(struct thread *t, struct site *site, int32_t rank,
                               uint64_t bytes, uint64_t ticks)
 {
     struct record_peer *p = event_find_peer(t, site, rank, direction);
-    if (LIKELY(p != NULL)) {
-        p->count++;
-        p->bytes += bytes;
-        p->time += ticks;
-    }
+    if (LIKELY(p != NULL))
+        peer_add(p, bytes, ticks);
 }
 
 #endif

@@ -59,6 +59,21 @@ static struct record_peer *others(struct thread *t, struct site *site, uint32_t 
     return *other;
 }
 
+void event_near_peer(struct site *site, int32_t rank, int32_t world, uint32_t direction)
+{
+    struct peer_index *x = &site->peers;
+    struct record_peer *p = x->mask ? find(x, world, direction)->record : NULL;
+    if (p)
+        *near_peer(site, rank, direction) = (struct near_peer){p, rank, world};
+}
+
+void event_near_none(struct site *site)
+{
+    for (int d = 0; d < RECORD_DIRECTIONS; d++)
+        for (int i = 0; i < NEAR_PEERS; i++)
+            site->near[d][i].rank = NEAR_NONE;
+}
+
 struct record_peer *event_peer_slow(struct thread *t, struct site *site, int32_t rank,
                                     uint32_t direction)
 {

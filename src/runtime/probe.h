@@ -217,7 +217,7 @@ struct probe_costs {
     bool calibrated_only;      /* a test's wish: nothing is measured in place */
 };
 extern struct probe_costs probe_costs;
-extern const uint32_t *probe_control; /* loupe_control, but nearer */
+extern const struct record_control *probe_control; /* loupe_control, but nearer */
 extern bool loupe_probe_xsave; /* what the stub saves registers with */
 
 /* Slow paths; in place of `unit.visit`, `.enter`, `.leave`. */

@@ -99,7 +99,7 @@ static void set_up(struct trial *t)
 {
     static const uint8_t kinds[SITES] = {LOUPE_SITE_LOOP, LOUPE_SITE_CALL, LOUPE_SITE_PROCEDURE};
     t->probes.active = t->active;
-    t->probes.control = *loupe_control;
+    t->probes.control = loupe_control->word;
     t->probes.block = &t->block;
     probe_frames_set_up(&t->probes, NULL);
     t->group.procedures = &t->entry;

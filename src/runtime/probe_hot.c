@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
-#define SLOW_PATH __attribute__((no_caller_saved_registers))
-#define RARELY    __attribute__((noinline)) SLOW_PATH
+#define SLOW_PATH     __attribute__((no_caller_saved_registers))
+#define RARELY        __attribute__((noinline)) SLOW_PATH
 #define SAMPLE_RARELY RARELY
 #include "runtime/probe_sample.h"
 
@@ -156,7 +156,7 @@ static RARELY struct probe_site *find(uintptr_t address, size_t pointer)
     struct loupe_unit *unit = unit_at(address, pointer);
     uint32_t number = site_at(address);
     struct probe_cells *c = p ? p->active[unit->number & (RECORD_UNITS_MAX - 1)] : NULL;
-    if (p && p->control != __atomic_load_n(probe_control, __ATOMIC_RELAXED))
+    if (p && p->control != __atomic_load_n(&probe_control->word, __ATOMIC_RELAXED))
         obey(p, c, number);
     struct probe_site *s = c ? c->sites[number] : NULL;
     if (!s)
@@ -181,7 +181,7 @@ static inline struct probe_site *begin(uintptr_t at, uintptr_t address, size_t p
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     const struct probe_seen *seen = &p->seen[SEEN(address)];
     if (LIKELY(seen->address == address &&
-               p->control == __atomic_load_n(probe_control, __ATOMIC_RELAXED)))
+               p->control == __atomic_load_n(&probe_control->word, __ATOMIC_RELAXED)))
         return seen->site;
     return find(address, pointer);
 }
@@ -465,7 +465,7 @@ static inline struct probe_site *known(const struct probe_thread *p, uintptr_t a
         return NULL;
     const struct probe_seen *seen = &p->seen[SEEN(address)];
     if (UNLIKELY(seen->address != address ||
-                 p->control != __atomic_load_n(probe_control, __ATOMIC_RELAXED)))
+                 p->control != __atomic_load_n(&probe_control->word, __ATOMIC_RELAXED)))
         return NULL;
     return seen->site;
 }

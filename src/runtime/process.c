@@ -20,11 +20,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const uint32_t no_control;
-const uint32_t *loupe_control = &no_control;
-extern const uint32_t *probe_control __attribute__((alias("loupe_control")));
-uint32_t loupe_code_epoch = 1;
-__thread struct runtime_tls loupe_tls;
+static const struct record_control no_control;
+const struct record_control *loupe_control = &no_control;
+extern const struct record_control *probe_control __attribute__((alias("loupe_control")));
+uint32_t loupe_epoch = 1, loupe_code_epoch = 1;
+struct thread loupe_nobody = {.guard = GUARD_OTHER};
+__thread struct runtime_tls loupe_tls = {.ready = &loupe_nobody};
 struct process loupe_process;
 
 static pthread_key_t thread_end_key;
@@ -56,6 +57,14 @@ void slow_lock(uint32_t *lock)
 void slow_unlock(uint32_t *lock)
 {
     __atomic_store_n(lock, 0, __ATOMIC_RELEASE);
+}
+
+void epoch_moves(void)
+{
+    struct record_header *h = loupe_process.writer.header;
+    __atomic_fetch_add(&loupe_epoch, 1, __ATOMIC_RELEASE);
+    if (h) /* threads have looked nothing up before there is one */
+        __atomic_fetch_add(&h->control.epoch, 1, __ATOMIC_RELEASE);
 }
 
 void process_say(const char *text, const char *more)
@@ -123,7 +132,7 @@ static bool open_segment(void)
     w.header->control.budget = options_budget();
     p->writer = w;
     __atomic_store_n(&p->writer.header->magic, RECORD_MAGIC, __ATOMIC_RELEASE);
-    __atomic_store_n(&loupe_control, &p->writer.header->control.word, __ATOMIC_RELEASE);
+    __atomic_store_n(&loupe_control, &p->writer.header->control, __ATOMIC_RELEASE);
     return true;
 }
 
@@ -187,7 +196,7 @@ static void forked_child(void)
     loupe_control = &no_control;
     loupe_process.impossible = false;
     open_lock = 0;
-    loupe_tls = (struct runtime_tls){0};
+    loupe_tls = (struct runtime_tls){.ready = &loupe_nobody};
     if (thread_end_known) /* or this thread's end would give away a block of the parent's */
         pthread_setspecific(thread_end_key, NULL);
     thread_forget_all();
@@ -199,7 +208,7 @@ static void forked_child(void)
 static void thread_ended(void *t)
 {
     if (loupe_tls.self == t)
-        loupe_tls.self = NULL;
+        loupe_tls = (struct runtime_tls){.ready = &loupe_nobody};
     probe_thread_ended();
     thread_release(t);
 }
@@ -274,5 +283,6 @@ EXPORT int dlclose(void *handle)
     /* Addresses seen so far may mean other code from now on. */
     __atomic_fetch_add(&loupe_code_epoch, 1, __ATOMIC_RELEASE);
     probe_unloaded();
+    epoch_moves();
     return result;
 }

@@ -35,6 +35,9 @@ void site_forget_all(void);
 void *pages_alloc(size_t bytes) EXPORT_AS(pages_alloc);
 void pages_free(void *pages, size_t bytes) EXPORT_AS(pages_free);
 
+/* What threads have looked up for their sites may be wrong from now on. */
+void epoch_moves(void) EXPORT_AS(epoch_moves);
+
 /* A lock for slow paths: held for microseconds, never across a call out of the runtime. */
 void slow_lock(uint32_t *lock) EXPORT_AS(slow_lock);
 void slow_unlock(uint32_t *lock) EXPORT_AS(slow_unlock);

@@ -3,7 +3,7 @@
 #include "runtime/hot.h"
 #include "runtime/process.h"
 
-/* The last frame of a block is kept for a communication. */
+/* As documented; the last frame of a block is not in use. */
 enum { REGIONS_MAX = RECORD_FRAMES - 1 };
 
 static uint64_t name_key(const char *name)
@@ -26,7 +26,7 @@ static struct site *region_site(struct thread *t, const char *name)
 static struct thread *enter(void *frame)
 {
     struct thread *t = loupe_tls.self;
-    if (!t || t->guard || t->control != *loupe_control)
+    if (!t || t->guard || t->control != control_load(t->control_at))
         t = event_begin_slow(frame);
     if (t)
         guard_set(t, frame); /* a signal handler in here must leave the tables alone */
@@ -93,7 +93,7 @@ EXPORT void loupe_runtime_begin(const char *name)
     } else {
         begin_too_deep(t, site);
     }
-    t->guard = NULL;
+    t->guard = 0;
 }
 
 /* A region inside itself counts its time once, at the outermost. */
@@ -146,5 +146,5 @@ EXPORT void loupe_runtime_end(const char *name)
     else if ((t = switched_off())) /* it was open until then, or it would be for ever */
         end_region(t, name ? name : "", loupe_process.writer.header->off_since);
     if (t)
-        t->guard = NULL;
+        t->guard = 0;
 }

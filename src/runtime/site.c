@@ -16,7 +16,7 @@ static size_t arena_left;
 void *arena_alloc(size_t bytes)
 {
     void *p = NULL;
-    bytes = (bytes + 15) & ~(size_t)15;
+    bytes = (bytes + 63) & ~(size_t)63; /* cache lines */
     slow_lock(&arena_lock);
     if (arena_left < bytes) {
         size_t room = bytes > 16 * PAGE ? bytes : 16 * PAGE;
@@ -113,6 +113,8 @@ static struct site *new_site(struct thread *t, uint64_t key)
     site->record = s;
     site->index = t->statement_count;
     site->code_epoch = loupe_code_epoch;
+    site->epoch = loupe_epoch;
+    event_near_none(site);
     s->min = UINT64_MAX;
     return site;
 }
@@ -135,11 +137,21 @@ struct site *site_add(struct thread *t, uint64_t key, uintptr_t address, uint32_
     if (!site)
         return NULL;
     site->module = module;
-    site->record->call = call;
+    site->call = site->record->call = call;
     site->record->module = module;
     site->record->offset = address - bias;
     publish_site(t, site);
     return site;
+}
+
+/* Forgets what was looked up for a site, if it may be wrong by now. */
+static void refresh(struct site *site, uint32_t epoch)
+{
+    if (site->epoch != epoch) {
+        site->comm = site->type = 0;
+        event_near_none(site);
+        site->epoch = epoch;
+    }
 }
 
 /* What is folded once stays so: another search at each visit would cost far more than the visit. */
@@ -149,8 +161,24 @@ static struct site *fold(struct thread *t, uint64_t key)
         slots_put(t, key, t->others);
         t->slot_count++;
     }
-    t->others->code_epoch = loupe_code_epoch;
+    refresh(t->others, loupe_epoch);
     return t->others;
+}
+
+/* Whether the address is still the code it was, if some was unloaded. */
+static bool code_is_same(const struct thread *t, struct site *site, uintptr_t address)
+{
+    uint32_t epoch = __atomic_load_n(&loupe_code_epoch, __ATOMIC_ACQUIRE);
+    if (site->code_epoch == epoch || site == t->others)
+        return true;
+    uintptr_t bias;
+    int saved = errno;
+    uint32_t module = module_at(address, &bias);
+    errno = saved;
+    if (module != site->module)
+        return false;
+    site->code_epoch = epoch;
+    return true;
 }
 
 static struct site *still_the_same(struct thread *t, uint64_t key, uintptr_t address)
@@ -161,23 +189,32 @@ static struct site *still_the_same(struct thread *t, uint64_t key, uintptr_t add
     if (!t->slots[h].key)
         return NULL;
     struct site *site = t->slots[h].site;
-    uintptr_t bias;
-    if (site != t->others && module_at(address, &bias) != site->module)
+    uint32_t epoch = __atomic_load_n(&loupe_epoch, __ATOMIC_ACQUIRE);
+    if (!code_is_same(t, site, address))
         return NULL; /* other code stands there now: a statement of its own */
-    site->code_epoch = loupe_code_epoch;
+    refresh(site, epoch);
+    return site;
+}
+
+static struct site *first_visit(struct thread *t, uint64_t key, uintptr_t address, uint32_t call)
+{
+    int saved = errno;
+    struct site *site = site_add(t, key, address, call);
+    if (!site)
+        site = fold(t, key);
+    clock_measure(loupe_process.writer.header);
+    errno = saved;
     return site;
 }
 
 struct site *event_site_slow(struct thread *t, uint64_t key, uintptr_t address, uint32_t call)
 {
-    int saved = errno;
     struct site *site = still_the_same(t, key, address);
     if (!site)
-        site = site_add(t, key, address, call);
-    if (!site)
-        site = fold(t, key);
-    clock_measure(loupe_process.writer.header);
-    errno = saved;
+        site = first_visit(t, key, address, call);
+    uint32_t h = near_hash(address);
+    t->near_address[h] = address;
+    t->near_site[h] = site;
     return site;
 }
 
@@ -214,7 +251,7 @@ struct site *site_add_region(struct thread *t, uint64_t key, const char *name)
     errno = saved;
     if (index == UINT32_MAX)
         return fold(t, key);
-    site->record->call = RECORD_CALL_REGION;
+    site->call = site->record->call = RECORD_CALL_REGION;
     site->record->module = RECORD_NO_MODULE;
     site->record->name = index;
     publish_site(t, site);

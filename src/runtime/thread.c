@@ -35,7 +35,7 @@ static struct thread *take_free(void)
 
 static size_t private_bytes(void)
 {
-    return sizeof(struct thread) + SLOTS_FIRST * sizeof(struct site_slot);
+    return sizeof(struct thread) + SLOTS_FIRST * sizeof(struct site_slot) + THREAD_ROOM;
 }
 
 /* Statement 0 takes what no longer fits; it is there before any table can be full. */
@@ -48,6 +48,7 @@ static struct thread *new_thread(uint32_t index)
     t->block = record_cursor_next(w, &block_cursor, RECORD_KIND_THREADS, 0, sizeof *t->block);
     t->block_index = index;
     t->slots = (struct site_slot *)(t + 1);
+    t->room = t->slots + SLOTS_FIRST;
     t->slot_mask = SLOTS_FIRST - 1;
     t->shift = 64 - (uint32_t)__builtin_ctz(SLOTS_FIRST);
     if (t->block)
@@ -57,7 +58,7 @@ static struct thread *new_thread(uint32_t index)
         return NULL;
     }
     t->block->held = 1;
-    t->block->resets = *loupe_control >> RECORD_CONTROL_RESET_SHIFT;
+    t->block->resets = loupe_control->word >> RECORD_CONTROL_RESET_SHIFT;
     record_cursor_publish(&block_cursor);
     return t;
 }
@@ -88,19 +89,35 @@ struct thread *thread_acquire(void)
     }
     t->block->tid = (int32_t)syscall(SYS_gettid);
     t->block->threads++;
-    t->control = ~*loupe_control; /* look at the control word first */
-    t->guard = NULL;
+    t->control_at = loupe_control;
+    t->control = ~control_load(t->control_at); /* look at the control word first */
+    memset(t->near_address, 0, sizeof t->near_address);
+    t->guard = 0;
     t->region_depth = 0;
     t->block->depth = 0;
     probe_take_over(t);
     loupe_tls.self = t;
+    tls_settle(&loupe_tls);
     thread_end_arm(t);
     return t;
+}
+
+/* The event in progress was left by longjmp, by an exception or with its thread. */
+static void abandon(struct thread *t)
+{
+    struct record_statement *s = t->guard && t->open ? t->open->record : NULL;
+    if (s) {
+        s->open = 0;
+        if (s->version & 1)
+            statement_close(s);
+    }
+    t->guard = 0;
 }
 
 void thread_release(struct thread *t)
 {
     probe_end(t);
+    abandon(t);
     t->block->depth = 0;
     __atomic_store_n(&t->block->held, 0, __ATOMIC_RELEASE);
 }
@@ -163,7 +180,8 @@ static void note_switch(bool off, uint64_t now)
 bool thread_control(struct thread *t)
 {
     static uint32_t resets_done; /* of the process: the first thread to see it moves the clock */
-    uint32_t word = __atomic_load_n(loupe_control, __ATOMIC_RELAXED);
+    uint64_t words = control_load(t->control_at);
+    uint32_t word = (uint32_t)words;
     uint32_t resets = word >> RECORD_CONTROL_RESET_SHIFT;
     uint64_t now = clock_now();
     if (__atomic_exchange_n(&resets_done, resets, __ATOMIC_RELAXED) != resets && resets)
@@ -178,7 +196,9 @@ bool thread_control(struct thread *t)
     if (off != (loupe_process.writer.header->off_since != 0))
         note_switch(off, now);
     t->off = off;
-    t->control = off ? ~word : word; /* while off, every event comes here to see it go on */
+    if (t->control != ~words) /* or nothing was looked up since the last time */
+        memset(t->near_address, 0, sizeof t->near_address);
+    t->control = off ? ~words : words; /* while off, every event comes here to see it go on */
     if (t->probes) {
         probe_switch(t->probes, off);
         t->probes->control = word;
@@ -191,8 +211,11 @@ static bool is_nested(const struct thread *t, void *frame)
     /* The guarded call is gone, left by longjmp or an exception, when we stand above its frame
      * (the stack grows downwards), or below it but another call's return address is in its place.
      */
-    return t->guard && (uintptr_t)frame + GUARD_REACH < (uintptr_t)t->guard &&
-           t->guard[1] == t->guard_return;
+    void *const *guarded = (void *const *)(t->guard & ~(uintptr_t)GUARD_OTHER);
+    if (!guarded || (uintptr_t)frame + GUARD_REACH >= (uintptr_t)guarded)
+        return false;
+    uintptr_t back = t->guard & GUARD_OTHER ? (uintptr_t)t->guard_return : site_address(t->open);
+    return (uintptr_t)guarded[1] == back;
 }
 
 struct thread *event_begin_slow(void *frame)
@@ -207,8 +230,8 @@ struct thread *event_begin_slow(void *frame)
         if (!t)
             return NULL;
     }
-    t->guard = NULL;
-    if (t->control != __atomic_load_n(loupe_control, __ATOMIC_RELAXED) && thread_control(t))
+    abandon(t);
+    if (t->control != control_load(t->control_at) && thread_control(t))
         return NULL;
     return t;
 }

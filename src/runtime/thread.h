@@ -26,44 +26,65 @@ struct peer_index {
     struct record_peer *others[RECORD_DIRECTIONS];
 };
 
+/* A rank in the site's last communicator, and where its messages are counted. */
+struct near_peer {
+    struct record_peer *record;
+    int32_t rank;  /* NEAR_NONE: empty */
+    int32_t world; /* the same process in MPI_COMM_WORLD */
+};
+enum { NEAR_PEERS = 4, NEAR_NONE = INT32_MIN };
+
 /* A statement as one thread sees it. `comm`, `type`: the last ones used here with what was looked
- * up for them; valid while the epochs (mpi/) have not moved on. */
+ * up for them; valid while loupe_epoch stands still, and the epochs of mpi/ too. */
 struct site {
-    uint64_t key;
     struct thread *thread;
     struct record_statement *record;
-    uint32_t index;      /* among the block's statements */
+    uint32_t index; /* among the block's statements */
+    uint32_t call;  /* as in the record */
+    uintptr_t comm, type;
+    uint64_t type_size;
+    struct near_peer near[RECORD_DIRECTIONS][NEAR_PEERS]; /* by rank in `comm`, modulo */
+    uint64_t key;
+    uint32_t epoch;      /* of the last check that what was looked up is good */
     uint32_t code_epoch; /* of the last check that the address is still the same code */
     uint32_t module;
     uint32_t comm_epoch, type_epoch;
     int32_t last_rank[RECORD_DIRECTIONS];
     struct record_peer *last_peer[RECORD_DIRECTIONS];
-    uintptr_t comm, type;
     const void *comm_info;
-    uint64_t type_size;
     struct peer_index peers;
-};
+} __attribute__((aligned(64)));
 
 struct site_slot {
     uint64_t key; /* 0: free */
     struct site *site;
 };
 
+enum { NEAR_SITES = 128, THREAD_ROOM = 1024 };
+
+/* What every event needs comes first. */
 struct thread {
+    uintptr_t guard;   /* stack frame of the event in progress, or with GUARD_OTHER; 0: none */
+    struct site *open; /* the event in progress; means nothing while there is no guard */
+    uint64_t control;  /* control words this thread has acted on */
+    const struct record_control *control_at;
+    uint64_t covered;   /* ticks inside events: of use while a region is open */
+    void *room;         /* THREAD_ROOM bytes, for what the MPI layer keeps over one call */
+    void *guard_return; /* with GUARD_OTHER: the return address in that frame */
+    uint32_t region_depth;
+    bool off;
+    /* Sites that are good as they are, by a hash of their return address; emptied when `control`
+     * changes. */
+    uintptr_t near_address[NEAR_SITES];
+    struct site *near_site[NEAR_SITES];
     struct record_thread *block;
     uint32_t block_index;
-    uint32_t control;   /* control word this thread has acted on */
-    void **guard;       /* stack frame of the event in progress; NULL: none */
-    void *guard_return; /* the return address in that frame: while it stands there, it lives */
-    uint64_t covered;   /* ticks inside events that ended while a region was open */
-    uint32_t region_depth;
     uint32_t statement_count;
     struct site_slot *slots;
     uint32_t shift, slot_mask, slot_count;
     struct probe_thread *probes; /* NULL: none yet */
     struct site *others;         /* statement 0 of the block, for what does not fit */
     struct record_cursor statements, peers;
-    bool off;
     void *scratch; /* for calls with long arrays of requests; kept for the next one */
     size_t scratch_bytes;
     /* every chunk with records of this block, for a reset */
@@ -81,8 +102,20 @@ struct runtime_tls {
     void *fortran_address; /* what stood there */
     uint32_t fortran_call; /* which call */
     uint32_t via_pmpi;     /* 1: entered by its PMPI name; read and cleared at once */
+    /* `self`, while calls of MPI are what they seem: none through a Fortran binding or by its PMPI
+     * name. Else loupe_nobody: the stubs of those put it there, tls_settle() puts it right. Always
+     * loupe_nobody on a machine where the short way (event_ready) cannot go. */
+    struct thread *ready;
 };
+extern struct thread loupe_nobody EXPORT; /* has a guard for ever */
+extern bool loupe_short_way EXPORT;       /* set once, before the first event */
 extern __thread struct runtime_tls loupe_tls EXPORT __attribute__((tls_model("initial-exec")));
+
+static inline void tls_settle(struct runtime_tls *tls)
+{
+    bool plain = loupe_short_way && !tls->fortran_frame && !tls->via_pmpi;
+    tls->ready = plain && tls->self ? tls->self : &loupe_nobody;
+}
 
 /* The block of the calling thread, made if need be; NULL when monitoring is impossible. */
 struct thread *thread_acquire(void);

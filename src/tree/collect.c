@@ -419,10 +419,22 @@ static void later(void *data, uint32_t block, const struct record_thread *thread
             *last = thread->frames[i].begin;
 }
 
+static void later_statement(void *data, uint32_t block, uint32_t index,
+                            const struct record_statement *s)
+{
+    uint64_t *last = data;
+    (void)block;
+    (void)index;
+    if (s->last > *last)
+        *last = s->last;
+    if (s->open > *last)
+        *last = s->open;
+}
+
 uint64_t collect_last(struct record_reader *reader)
 {
     uint64_t last = 0;
-    struct record_visitor visitor = {.data = &last, .thread = later};
+    struct record_visitor visitor = {.data = &last, .thread = later, .statement = later_statement};
     record_visit(reader, 0, &visitor);
     return last;
 }

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""The short way through a wrapper (fast.h), for the classes of calls that programs make most. Those
+that are only timed would gain nothing: reading the clock is what they cost."""
+
+# By class: when there is a short way, what is set up for the call, what is counted after it, and
+# (instead of event_shut) what ends it.
+SEND = ("!SAME(site->comm, comm) || !SAME(site->type, datatype) || "
+        "(near = near_peer(site, dest, RECORD_SENT))->rank != dest",
+        "    struct record_peer *peer = near->record;\n"
+        "    uint64_t bytes = (uint64_t)count * site->type_size;\n",
+        "        short_bytes(e.record, bytes);\n"
+        "        peer_add(peer, bytes, e.ticks);\n", "")
+CLASSES = {
+    "send": SEND,
+    "isend": SEND,
+    "recv": ("!SAME(site->comm, comm)",
+             "    MPI_Status own_status;\n"
+             "    if (status == MPI_STATUS_IGNORE)\n"
+             "        status = &own_status;\n",
+             "", "fast_received(&e, site, status)"),
+    "irecv": ("!SAME(site->comm, comm) || "
+              "(near = near_peer(site, source, RECORD_RECEIVED))->rank != source",
+              "", "", "fast_receive(&e, site, *request, near)"),
+    "allreduce": ("!SAME(site->type, datatype)",
+                  "    uint64_t bytes = (uint64_t)count * site->type_size;\n",
+                  "        short_bytes(e.record, bytes);\n", ""),
+}
+
+CALL = """\
+static {ret} wrap_{name}({decls})
+{{
+{near}    struct thread *t = loupe_tls.ready;
+    struct site *site = READY(t, CALL_{name});
+    if (UNLIKELY(!site{unless}))
+        JUMP full_{name}({args});
+{own}    struct ending e;
+    uint64_t begin = OPEN(&e, t, site);
+    {ret} returned = NEXT(0, {psymbol}, {name})({args});
+    event_stop(&e, site, begin);
+{after}    event_shut(&e);
+    return returned;
+}}
+"""
+
+# Completions: class: what to do if none is complete.
+NOT_YET = """\
+    if (!*flag) {
+        e.thread->guard = 0;
+        return MPI_SUCCESS;
+    }
+"""
+COMPLETIONS = {"wait": "", "waitall": "", "test": NOT_YET, "testall": NOT_YET}
+
+COMPLETE = """\
+static int wrap_{name}({decls})
+{{
+    struct thread *t = loupe_tls.ready;
+    struct site *site = READY(t, CALL_{name});
+    if (UNLIKELY(!site))
+        JUMP full_{name}({args});
+    struct fast_waiting *w = t->room;
+    if (UNLIKELY(!fast_look_up(w, {count}, {requests})))
+        JUMP full_{name}({args});
+    if ({status} == {ignore} && w->end > w->of)
+        {status} = w->statuses;
+    struct ending e;
+    uint64_t begin = OPEN(&e, t, site);
+    int returned = NEXT(0, {psymbol}, {name})({args});
+    event_stop(&e, site, begin);
+    statement_close(e.record);
+    if (UNLIKELY(returned != MPI_SUCCESS))
+        return fast_failed(e.thread, returned, {requests}, {known});
+{if_flag}    return fast_tell(e.thread, {status});
+}}
+"""
+
+
+def call(c):
+    """The wrapper of a call that has a short way, which jumps to full_NAME; None: it has none."""
+    if c.cls not in CLASSES or c.variadic:
+        return None
+    unless, own, after, end = CLASSES[c.cls]
+    if after:
+        after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{after}    }}\n"
+    if end:
+        after = f"    if (LIKELY(returned == MPI_SUCCESS))\n        return {end};\n"
+    return CALL.format(ret=c.ret, name=c.name, decls=c.decls, args=c.args, psymbol=c.psymbol,
+                       near="    struct near_peer *near;\n" if "near" in unless else "",
+                       unless=f" || {unless}" if unless else "", own=own, after=after)
+
+
+def completion(c, count, requests, status, ignore, known):
+    if c.cls not in COMPLETIONS:
+        return None
+    return COMPLETE.format(name=c.name, decls=c.decls, args=c.args, psymbol=c.psymbol, count=count,
+                           requests=requests, status=status, ignore=ignore,
+                           known=known.replace("w.statuses", status),
+                           if_flag=COMPLETIONS[c.cls])
