@@ -61,6 +61,20 @@ static void list_children(struct paths *p)
         }
 }
 
+/* A procedure that does nothing but start or end MPI is no way to where the run's time goes. */
+static void take_out_outside(struct paths *p)
+{
+    const struct graph *g = &p->run->graph;
+    for (uint32_t i = 0; i < g->count; i++) {
+        if (!run_outside_time(&g->nodes[i]))
+            continue;
+        uint32_t steps = 0;
+        for (uint32_t up = g->nodes[i].parent; up && up < g->count && steps < g->count;
+             up = g->nodes[up].parent, steps++)
+            p->times[up] -= p->times[i];
+    }
+}
+
 struct dearest {
     uint32_t node;
     double time;
@@ -107,6 +121,7 @@ size_t run_hot_path(const struct run *run, uint32_t from, uint32_t **path)
     for (size_t i = 0; i < run->value_count; i++)
         if (run->values[i].node < nodes)
             p.times[run->values[i].node] += run->values[i].time;
+    take_out_outside(&p);
     list_children(&p);
     while (from < nodes && !seen[from]) {
         seen[from] = true;

@@ -363,10 +363,6 @@ static void on_probe(void *data, uint32_t block, const struct record_probe_readi
     }
     struct run_value *value = run_add_value(c->run, probe_node(c, reading), c->rank);
     c->totals->values++;
-    if (reading->caller_module == RECORD_NO_MODULE) { /* else among the procedure's own */
-        c->totals->events += reading->count;
-        c->totals->visits += reading->count;
-    }
     value->count = reading->count;
     if (!reading->timed)
         return; /* only counted */

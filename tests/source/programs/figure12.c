@@ -4,9 +4,9 @@
 int main(void) {
     P1();
     P2(); return 0; }
-static void P1(void) { work(10);
+static void P1(void) { work(200);
     P3(2); }
-static void P2(void) { work(5);
+static void P2(void) { work(100);
     P3(4); }
 static void P3(int turns) { int sum = 0, one = 1, in = 0;
     MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -15,4 +15,4 @@ static void P3(int turns) { int sum = 0, one = 1, in = 0;
         MPI_Sendrecv(&i, 1, MPI_INT, (rank + 1) % ranks, 0, &in, 1, MPI_INT, (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         for (int j = 0; j < 3; j++)
             P4(); } }
-static void P4(void) { work(2); }
+static void P4(void) { work(40); }
