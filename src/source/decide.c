@@ -40,6 +40,28 @@ static void find_doubles(struct source *source)
     map_free(&map);
 }
 
+/* What chooses a procedure at load time (ifunc) runs before there is anything that a probe needs.
+ */
+static void find_resolvers(struct source *source)
+{
+    for (size_t i = 0; i < source->text_count; i++) {
+        const struct text *text = source->texts[i];
+        for (uint32_t t = 0; t + 2 < text->count; t++) {
+            const struct token *name = &text->tokens[t + 2];
+            if (name->kind != TOKEN_STRING ||
+                (!text_is(text, t, "ifunc") && !text_is(text, t, "__ifunc__")))
+                continue;
+            size_t length = name->end - name->start - 2;
+            for (size_t k = 0; k < source->count; k++) {
+                struct construct *c = &source->constructs[k];
+                if (c->kind == GRAPH_PROCEDURE && strlen(c->name) == length &&
+                    !strncmp(c->name, text->bytes + name->start + 1, length))
+                    c->quiet = "it runs while the program is loaded";
+            }
+        }
+    }
+}
+
 static void find_leaves(struct source *source)
 {
     for (size_t i = source->count; i-- > 0;) {
@@ -136,6 +158,7 @@ static void insert(struct source *source, uint32_t number)
 void source_decide(struct source *source)
 {
     find_doubles(source);
+    find_resolvers(source);
     find_leaves(source);
     quiet_calls(source);
     settle(source);
