@@ -107,17 +107,40 @@ static void quiet_calls(struct source *source)
     map_free(&map);
 }
 
-/* What stands in a procedure that is left alone is left alone, and so is a loop that is unrolled.
- */
+/* Loops in which nothing is called that has a probe, or communicates: the optimiser may turn them
+ * inside out. One that is all that such a loop has in it has its time, and is left alone. */
+static void quiet_loops(struct source *source)
+{
+    for (size_t i = source->count; i-- > 0;) {
+        const struct construct *c = &source->constructs[i];
+        if (c->parent == GRAPH_NONE)
+            continue;
+        struct construct *around = &source->constructs[c->parent];
+        around->measures = around->measures || c->measures || c->kind == GRAPH_COMMUNICATION ||
+                           (c->kind == GRAPH_CALL && !c->quiet);
+        around->parts += c->kind == GRAPH_LOOP || !c->implicit;
+    }
+    for (size_t i = 0; i < source->count; i++) {
+        struct construct *c = &source->constructs[i];
+        if (c->kind != GRAPH_LOOP || c->quiet || c->measures)
+            continue;
+        const struct construct *around = &source->constructs[c->parent];
+        if (c->small)
+            c->quiet = "few turns";
+        else if (around->kind == GRAPH_LOOP && !around->measures && around->parts == 1)
+            c->quiet = "its time is that of the loop around it";
+    }
+}
+
+/* What stands in a procedure that is left alone is left alone. */
 static void settle(struct source *source)
 {
     for (size_t i = 0; i < source->count; i++) {
         struct construct *c = &source->constructs[i];
         if (c->kind != GRAPH_PROCEDURE && !c->quiet && source->constructs[c->procedure].quiet)
             c->quiet = "its procedure is left alone";
-        if (c->kind == GRAPH_LOOP && !c->quiet && c->small && !c->calls)
-            c->quiet = "few turns";
     }
+    quiet_loops(source);
     for (size_t i = source->count; i-- > 0;) {
         const struct construct *c = &source->constructs[i];
         if (c->parent != GRAPH_NONE && (c->busy || (!c->quiet && c->kind != GRAPH_PROCEDURE)))
