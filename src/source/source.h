@@ -81,6 +81,8 @@ struct source {
 char *source_parse(struct source *source, const char *const *arguments, int count);
 /* The text of a file, with its tokens; NULL: there is none. */
 struct text *source_text(struct source *source, CXFile file);
+/* Is it in a header of the system, however the compiler was told to find it? */
+bool source_system(CXSourceLocation at);
 void source_free(struct source *source);
 
 /* walk.c */
