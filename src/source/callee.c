@@ -139,9 +139,7 @@ static struct callee describe(const struct source *source, CXCursor declaration)
     if (name_internal(name_pattern(declaration)))
         c.flags |= UNIT_STATIC;
     CXSourceLocation at = clang_getCursorLocation(clang_getCanonicalCursor(declaration));
-    CXFile file;
-    clang_getExpansionLocation(at, &file, NULL, NULL, NULL);
-    if (!file || clang_Location_isInSystemHeader(at))
+    if (source_system(at))
         c.flags |= UNIT_SYSTEM;
     c.quiet = quiet_reason(source, &c, text, plain);
     c.alone = alone_reason(source, &c, text);

@@ -40,6 +40,28 @@ static void find_doubles(struct source *source)
     map_free(&map);
 }
 
+/* What chooses a procedure at load time (ifunc) runs before there is anything that a probe needs.
+ */
+static void find_resolvers(struct source *source)
+{
+    for (size_t i = 0; i < source->text_count; i++) {
+        const struct text *text = source->texts[i];
+        for (uint32_t t = 0; t + 2 < text->count; t++) {
+            const struct token *name = &text->tokens[t + 2];
+            if (name->kind != TOKEN_STRING ||
+                (!text_is(text, t, "ifunc") && !text_is(text, t, "__ifunc__")))
+                continue;
+            size_t length = name->end - name->start - 2;
+            for (size_t k = 0; k < source->count; k++) {
+                struct construct *c = &source->constructs[k];
+                if (c->kind == GRAPH_PROCEDURE && strlen(c->name) == length &&
+                    !strncmp(c->name, text->bytes + name->start + 1, length))
+                    c->quiet = "it runs while the program is loaded";
+            }
+        }
+    }
+}
+
 static void find_leaves(struct source *source)
 {
     for (size_t i = source->count; i-- > 0;) {
@@ -85,17 +107,40 @@ static void quiet_calls(struct source *source)
     map_free(&map);
 }
 
-/* What stands in a procedure that is left alone is left alone, and so is a loop that is unrolled.
- */
+/* Loops in which nothing is called that has a probe, or communicates: the optimiser may turn them
+ * inside out. One that is all that such a loop has in it has its time, and is left alone. */
+static void quiet_loops(struct source *source)
+{
+    for (size_t i = source->count; i-- > 0;) {
+        const struct construct *c = &source->constructs[i];
+        if (c->parent == GRAPH_NONE)
+            continue;
+        struct construct *around = &source->constructs[c->parent];
+        around->measures = around->measures || c->measures || c->kind == GRAPH_COMMUNICATION ||
+                           (c->kind == GRAPH_CALL && !c->quiet);
+        around->parts += c->kind == GRAPH_LOOP || !c->implicit;
+    }
+    for (size_t i = 0; i < source->count; i++) {
+        struct construct *c = &source->constructs[i];
+        if (c->kind != GRAPH_LOOP || c->quiet || c->measures)
+            continue;
+        const struct construct *around = &source->constructs[c->parent];
+        if (c->small)
+            c->quiet = "few turns";
+        else if (around->kind == GRAPH_LOOP && !around->measures && around->parts == 1)
+            c->quiet = "its time is that of the loop around it";
+    }
+}
+
+/* What stands in a procedure that is left alone is left alone. */
 static void settle(struct source *source)
 {
     for (size_t i = 0; i < source->count; i++) {
         struct construct *c = &source->constructs[i];
         if (c->kind != GRAPH_PROCEDURE && !c->quiet && source->constructs[c->procedure].quiet)
             c->quiet = "its procedure is left alone";
-        if (c->kind == GRAPH_LOOP && !c->quiet && c->small && !c->calls)
-            c->quiet = "few turns";
     }
+    quiet_loops(source);
     for (size_t i = source->count; i-- > 0;) {
         const struct construct *c = &source->constructs[i];
         if (c->parent != GRAPH_NONE && (c->busy || (!c->quiet && c->kind != GRAPH_PROCEDURE)))
@@ -136,6 +181,7 @@ static void insert(struct source *source, uint32_t number)
 void source_decide(struct source *source)
 {
     find_doubles(source);
+    find_resolvers(source);
     find_leaves(source);
     quiet_calls(source);
     settle(source);

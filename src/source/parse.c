@@ -7,6 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* mpicc names the directory of its headers like one of the user's. */
+bool source_system(CXSourceLocation at)
+{
+    if (clang_Location_isInSystemHeader(at))
+        return true;
+    CXFile file;
+    clang_getExpansionLocation(at, &file, NULL, NULL, NULL);
+    if (!file)
+        return true; /* the compiler's own */
+    CXString name = clang_getFileName(file);
+    const char *path = clang_getCString(name);
+    bool is = path && (!strncmp(path, "/usr/include/", 13) || !strncmp(path, "/usr/lib/", 9));
+    clang_disposeString(name);
+    return is;
+}
+
 static struct text *find_text(const struct source *source, CXFile file)
 {
     for (size_t i = source->text_count; i-- > 0;)
@@ -29,7 +45,7 @@ static struct text *add_text(struct source *source, CXFile file)
     text->path = name_absolute(text->name);
     *VEC_PUSH(source->texts, source->text_count, source->text_room) = text;
     CXSourceLocation first = clang_getLocationForOffset(source->unit, file, 0);
-    text->system = clang_Location_isInSystemHeader(first) != 0;
+    text->system = source_system(first);
     return text;
 }
 
@@ -71,7 +87,7 @@ static enum CXChildVisitResult visit_macro(CXCursor cursor, CXCursor parent, CXC
         return CXChildVisit_Continue;
     CXSourceRange extent = clang_getCursorExtent(cursor);
     CXSourceLocation start = clang_getRangeStart(extent);
-    if (clang_Location_isInSystemHeader(start))
+    if (source_system(start))
         return CXChildVisit_Continue;
     CXFile file, end_file;
     struct range r;

@@ -40,6 +40,8 @@ struct construct {
     bool small;                     /* loop: few turns, known to the compiler */
     bool leaf;                 /* procedure: few statements; decide.c sees that nothing is called */
     bool calls;                /* something is called in it, probe or not */
+    bool measures;             /* loop: something in it has a probe of its own, or communicates */
+    unsigned parts;            /* loops and calls directly in it */
     bool busy;                 /* there is a probe in it */
     bool implicit;             /* call: nobody wrote it (constructors, operators) */
     bool always;               /* procedure: main, and what --all does not change */
@@ -79,6 +81,8 @@ struct source {
 char *source_parse(struct source *source, const char *const *arguments, int count);
 /* The text of a file, with its tokens; NULL: there is none. */
 struct text *source_text(struct source *source, CXFile file);
+/* Is it in a header of the system, however the compiler was told to find it? */
+bool source_system(CXSourceLocation at);
 void source_free(struct source *source);
 
 /* walk.c */

@@ -136,6 +136,19 @@ static void walk_parts(struct walker *w, CXCursor cursor)
     walk_children_free(&all);
 }
 
+/* Nothing in it gets a probe. It may jump, past the end of anything that is timed; libclang does
+ * not tell the labels, and what a macro hides may have some. */
+static void walk_assembler(struct walker *w, CXCursor cursor)
+{
+    struct place place;
+    *w->assembler = true;
+    bool jumps = !place_here(w, cursor, &place) || place.start_macro;
+    for (uint32_t t = jumps ? TEXT_NONE : text_token_at(place.text, place.start);
+         t < TEXT_NONE && t < place.text->count && place.text->tokens[t].start < place.end; t++)
+        jumps = jumps || text_is(place.text, t, "goto");
+    w->jumps->computed = w->jumps->computed || jumps;
+}
+
 static bool has_equals_sign(const struct text *text, uint32_t from, uint32_t to)
 {
     uint32_t t = text_token_from(text, from);
@@ -246,7 +259,7 @@ void walk_statement(struct walker *w, CXCursor cursor, const struct spot *spot)
     case CXCursor_GotoStmt: walk_goto(w, cursor); break;
     case CXCursor_IndirectGotoStmt: w->jumps->computed = true; break;
     case CXCursor_GCCAsmStmt:
-    case CXCursor_MSAsmStmt: *w->assembler = true; break;
+    case CXCursor_MSAsmStmt: walk_assembler(w, cursor); break;
     case CXCursor_DeclStmt: walk_declarations(w, cursor); break;
     case CXCursor_UnexposedStmt: walk_attributed(w, cursor, spot); break;
     case CXCursor_NullStmt:

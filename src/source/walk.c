@@ -260,7 +260,7 @@ static enum CXChildVisitResult visit_declaration(CXCursor cursor, CXCursor paren
                                                  CXClientData data)
 {
     (void)parent;
-    if (!clang_Location_isInSystemHeader(clang_getCursorLocation(cursor)))
+    if (!source_system(clang_getCursorLocation(cursor)))
         walk_declaration(data, cursor);
     return CXChildVisit_Continue;
 }

@@ -88,6 +88,27 @@ static int vla(int n)
     return s + size[0];
 }
 
+static int chosen_one(int x) { return say(x) + 100; }
+static int (*choose(void))(int)
+{
+    int (*one)(int) = chosen_one;
+    for (volatile int i = 0; i < 20; i++)
+        ;
+    return one;
+}
+int chosen(int x) __attribute__((ifunc("choose")));
+
+static int asm_goto(int x)
+{
+    for (int i = 0; i < 2; i++) {
+        __asm__ goto("test %0, %0; jz %l[zero]" : : "r"(x) : "cc" : zero);
+        say(i);
+    }
+    return 1;
+zero:
+    return say(0);
+}
+
 extern int declared(int x) __asm__("renamed");
 int declared(int x) { return say(x) + 1; }
 
@@ -98,5 +119,6 @@ int main(void)
     if (s < 0)
         unlikely(must_use(1));
     bare();
+    s += chosen(3) + asm_goto(1) + asm_goto(0);
     return (s + vla(2) + declared(9)) & 0;
 }

@@ -84,6 +84,12 @@ static int plain(int n, double *a)
     for (int i = 0; i < n; i++)
         for (int j = 0; j < 100; j++)
             a[i] += j;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < 100; j++)
+            a[i] += j;
+        for (int j = 0; j < 50; j++)
+            a[i] -= j;
+    }
     return s;
 }
 

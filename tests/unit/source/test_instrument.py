@@ -12,6 +12,7 @@ A program says in its first lines what it needs: `FLAGS: ...` for the compilers,
 loupe-instrument, `ALSO: ...` for doing all of it again with these options, `COMPILERS: ...` if it is
 not for all.
 """
+import concurrent.futures
 import difflib
 import os
 import re
@@ -153,7 +154,7 @@ class Program:
         title = f'{self.name}, {compiler} {level}'
         programs, said = {}, {}
         for kind in 'plain', 'instrumented', 'runtime':
-            programs[kind], said[kind], text = self.compile(compiler, level, kind)
+            programs[kind], said[kind], text = self.compiled[compiler, level, kind].result()
             if not ok(programs[kind], f'{title}: {kind} compiles', text):
                 return None
         # Some warnings depend on what the optimiser makes of it: no new ones there.
@@ -194,8 +195,12 @@ class Program:
             return
         self.check_text()
         counted = {}
-        for compiler in self.compilers:
-            for level in '-O0', '-O2':
+        variants = [(compiler, level) for compiler in self.compilers for level in ('-O0', '-O2')]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            self.compiled = {(*variant, kind): pool.submit(self.compile, *variant, kind)
+                             for variant in variants
+                             for kind in ('plain', 'instrumented', 'runtime')}
+            for compiler, level in variants:
                 counted[compiler + level] = self.variant(compiler, level)
         first = next(iter(counted.values()))
         ok(first and all(text == first for text in counted.values()),
