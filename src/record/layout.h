@@ -333,7 +333,7 @@ struct record_probe {
     uint32_t cost_spread;   /* of what a timed visit costs, in 1/256 ticks: median of deviations, */
     uint32_t pairs;         /* over so many measurements in place */
     uint32_t spare0;
-    uint64_t cost;          /* what a timed visit costs, in 1/256 ticks */
+    uint64_t cost; /* what a timed visit costs, in 1/256 ticks */
     uint64_t spare[3];
 };
 

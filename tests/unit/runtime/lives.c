@@ -71,7 +71,8 @@ static void test_churn(void)
     struct readings *r = read_back();
     ok(at(r, CALL).count - before == 300000 && at(r, WORK).count == at(r, CALL).count,
        "300 threads, one after the other: all counted");
-    ok(at(r, LOOP).count == 150 && at(r, LOOP).timed == 150, "also by those who leave in the middle");
+    ok(at(r, LOOP).count == 150 && at(r, LOOP).timed == 150,
+       "also by those who leave in the middle");
     ok(r->blocks == 2 && loupe_process.writer.next == chunks, "with no more space than one takes");
 }
 
