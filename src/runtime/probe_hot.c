@@ -72,7 +72,7 @@ void probe_unlocked(uint64_t mask)
 
 static RARELY uint64_t now_monotonic(void)
 {
-    struct timespec t;
+    struct timespec t = {0};
     raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
@@ -351,14 +351,13 @@ static RARELY void *enter_slowly(uintptr_t at, uintptr_t address, uintptr_t from
     if (s) {
         struct probe_thread *p = loupe_probes;
         close_dead(p, s, sp);
-        if (UNLIKELY(p->off))
+        bool procedure = s->kind == LOUPE_SITE_PROCEDURE;
+        if (UNLIKELY(p->off || (s->untimed && !procedure)))
             count_only(p, s);
-        else if (s->kind == LOUPE_SITE_PROCEDURE)
+        else if (procedure)
             cookie = enter_procedure(p, s, sp, from);
         else if (s->kind == LOUPE_SITE_STATEMENT && goes_to_procedure(s))
             visit_call(p, s, sp, address);
-        else if (s->untimed)
-            count_only(p, s);
         else
             cookie = enter_own(p, s, sp);
         end(p);
@@ -393,9 +392,7 @@ SLOW_PATH void *loupe_probe_enter(void *from)
             return enter_slowly(at, address, (uintptr_t)from);
         --*left;
         s->marked++;
-    } else if (UNLIKELY(!s->left)) {
-        return enter_slowly(at, address, (uintptr_t)from);
-    } else if (UNLIKELY(s->kind != LOUPE_SITE_LOOP && !s->own)) {
+    } else if (UNLIKELY(!s->left || (s->kind != LOUPE_SITE_LOOP && !s->own))) {
         return enter_slowly(at, address, (uintptr_t)from);
     }
     set_inside(p, at, address);

@@ -43,7 +43,8 @@ static inline uint64_t sample_executions(const struct probe_site *s)
 static inline void sample_add(struct probe_frame *f, int64_t time)
 {
     struct probe_site *s = f->site;
-    struct record_probe *r = UNLIKELY(f->caller != NULL) ? f->caller->record : s->record;
+    struct probe_caller *c = f->caller;
+    struct record_probe *r = c ? c->record : s->record;
     uint64_t ticks = time > 0 ? (uint64_t)time >> RECORD_TIME_SHIFT : 0;
     if (UNLIKELY(!f->weight))
         return; /* warms up, or was found to be part of a recursion */
@@ -54,14 +55,14 @@ static inline void sample_add(struct probe_frame *f, int64_t time)
         r->min = ticks;
     if (UNLIKELY(ticks > r->max))
         r->max = ticks;
-    if (LIKELY(f->serial == s->serial && !f->caller)) {
+    if (LIKELY(f->serial == s->serial && c == NULL)) {
         r->stratum_time += time;
         r->stratum_timed++;
     } else { /* of a stratum that is complete, or of a record that knows no strata */
         r->time += time * f->weight;
         r->timed++;
-        if (f->caller)
-            f->caller->block_time += time;
+        if (c)
+            c->block_time += time;
     }
     __atomic_store_n(&r->version, version + 1, __ATOMIC_RELEASE);
 }
@@ -70,7 +71,7 @@ static inline void sample_add(struct probe_frame *f, int64_t time)
 
 static inline int32_t sample_median(const int32_t *from, uint32_t count)
 {
-    int32_t sorted[PROBE_PAIRS];
+    int32_t sorted[PROBE_PAIRS] = {0};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t k = i;
         for (; k && sorted[k - 1] > from[i]; k--)
