@@ -20,7 +20,6 @@ enum option_kind {
 };
 #define OPTION_PERCENT_OFF (-1.0)
 
-
 struct option_entry {
     const char *name; /* "output" for --output; NULL ends the table */
     char letter;      /* 'o' for -o; 0: none */

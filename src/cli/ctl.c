@@ -82,8 +82,8 @@ static int parse_budget(const char *value, struct action *action)
     if (!options_percent(value, &percent))
         return command_misused(&cmd_ctl, "budget \"%s\"; possible: 0.01%% to 100%%, or off", value);
     action->what = BUDGET;
-    action->budget = percent == OPTION_PERCENT_OFF ? RECORD_BUDGET_OFF
-                                                   : (uint32_t)(percent * 100 + 0.5);
+    action->budget =
+        percent == OPTION_PERCENT_OFF ? RECORD_BUDGET_OFF : (uint32_t)(percent * 100 + 0.5);
     return 0;
 }
 
@@ -127,8 +127,8 @@ static int run(int argc, char **argv)
     else if (count == 0)
         log_error("job %s has no monitored process yet; try again when it has begun", job->id);
     else
-        log_info("%s %s in %d process%s of job %s", argv[1], argv[2], count,
-                 count == 1 ? "" : "es", job->id);
+        log_info("%s %s in %d process%s of job %s", argv[1], argv[2], count, count == 1 ? "" : "es",
+                 job->id);
     job_free(job);
     return count > 0 ? 0 : EXIT_LOUPE;
 }

@@ -124,13 +124,13 @@ uint32_t module_at(uintptr_t address, uintptr_t *bias)
     dl_iterate_phdr(visit, &s);
     if (!s.found)
         return RECORD_NO_MODULE;
-    slow_lock(&lock);
+    uint64_t mask = slow_lock_signals(&lock);
     uint32_t index = 0;
     while (index < known_count && !same(&known[index], &s.is))
         index++;
     if (index == known_count)
         index = add(&s);
-    slow_unlock(&lock);
+    slow_unlock_signals(&lock, mask);
     if (index != RECORD_NO_MODULE)
         *bias = s.is.bias;
     return index;

@@ -107,28 +107,29 @@ struct probe_site {
     struct probe_caller *callers;
 
     /* sampling (probe_sample.h); times are virtual, in 1/256 ticks */
-    uint32_t weight;      /* of a frame that begins: `size`, or 0 where it only warms up */
-    uint32_t serial;      /* of the stratum; beside `weight`: frames take both */
-    uint32_t size;        /* blocks of the stratum in progress */
-    uint32_t next_size;   /* of the one after it */
-    uint32_t drawn;       /* the block that is timed, in it or already in the one after it */
-    uint32_t rest;        /* visits until that one begins */
-    uint32_t cut;         /* visits of its timed block that a reset took away */
-    uint32_t missed;      /* visits of its timed block that could not be */
-    uint32_t unknown;     /* procedure: visits of its timed block whose caller is not known, */
-    uint32_t idle;        /* and of direct calls that are only counting */
+    uint32_t weight;    /* of a frame that begins: `size`, or 0 where it only warms up */
+    uint32_t serial;    /* of the stratum; beside `weight`: frames take both */
+    uint32_t size;      /* blocks of the stratum in progress */
+    uint32_t next_size; /* of the one after it */
+    uint32_t drawn;     /* the block that is timed, in it or already in the one after it */
+    uint32_t rest;      /* visits until that one begins */
+    uint32_t cut;       /* visits of its timed block that a reset took away */
+    uint32_t missed;    /* visits of its timed block that could not be */
+    uint32_t unknown;   /* procedure: visits of its timed block whose caller is not known, */
+    uint32_t idle;      /* and of direct calls that are only counting */
     bool last_known;
-    bool calls_known;     /* procedure: `calls` is as of the entry before */
-    uint64_t calls;       /* executions of all direct calls of it, */
-    uint32_t marked;      /* and entries by marks since */
-    uint64_t warm_cost;   /* of a visit that warms up */
-    uint64_t counted;     /* what a visit of a block that was only counted took last */
-    int64_t last_time;    /* of the block before: for the error */
-    uint64_t decided;     /* when the size was chosen, */
-    uint64_t visits;      /* and executions then */
+    bool calls_known;   /* procedure: `calls` is as of the entry before */
+    uint64_t calls;     /* executions of all direct calls of it, */
+    uint32_t marked;    /* and entries by marks since */
+    uint64_t warm_cost; /* of a visit that warms up */
+    uint64_t counted;   /* what a visit of a block that was only counted took last */
+    int64_t last_time;  /* of the block before: for the error */
+    uint64_t decided;   /* when the size was chosen, */
+    uint64_t visits;    /* and executions then */
     uint64_t block_began, block_ended;
     uint64_t cost, inside; /* of a timed visit: in all, and between its clock readings */
-    const struct probe_cost *calibrated;
+    const struct probe_cost *calibrated; /* as it is timed now */
+    uint8_t way;                         /* enum probe_way */
     uint32_t pair_count;
     int32_t pairs[PROBE_PAIRS]; /* cost, of pairs of blocks */
 };
@@ -209,21 +210,25 @@ struct probe_cost {
     uint64_t all, inside; /* in all, and between the two readings of the clock */
 };
 
+/* By a frame of its own, by way of a mark, as the entry of a procedure without one. */
+enum probe_way { PROBE_OWN, PROBE_MARKED, PROBE_UNKNOWN, PROBE_WAYS };
+
 struct probe_costs {
-    struct probe_cost own;     /* a frame of its own */
-    struct probe_cost marked;  /* by way of a mark */
-    struct probe_cost unknown; /* the entry of a procedure without one */
-    uint64_t slow;             /* a slow path without a clock */
-    bool calibrated_only;      /* a test's wish: nothing is measured in place */
+    struct probe_cost plain[PROBE_WAYS];
+    struct probe_cost fenced[PROBE_WAYS]; /* where the clock waits for the program */
+    uint64_t slow;                        /* a slow path without a clock */
+    bool calibrated_only;                 /* a test's wish: nothing is measured in place */
 };
 extern struct probe_costs probe_costs;
 extern const struct record_control *probe_control; /* loupe_control, but nearer */
-extern bool loupe_probe_xsave; /* what the stub saves registers with */
+extern bool loupe_probe_xsave;                     /* what the stub saves registers with */
 
-/* Slow paths; in place of `unit.visit`, `.enter`, `.leave`. */
-void loupe_probe_visit(void);
-void *loupe_probe_enter(void *return_address);
-void loupe_probe_leave(void *cookie);
+/* Slow paths; in place of `unit.visit`, `.enter`, `.leave`. They keep every register: not to be
+ * called from C that does not know. */
+#define PROBE_SLOW_PATH __attribute__((no_caller_saved_registers))
+PROBE_SLOW_PATH void loupe_probe_visit(void);
+PROBE_SLOW_PATH void *loupe_probe_enter(void *return_address);
+PROBE_SLOW_PATH void loupe_probe_leave(void *cookie);
 
 /* Functions that run by way of the stub; they may do anything but block for long. */
 typedef void *probe_rare_function(void *a, uintptr_t b);

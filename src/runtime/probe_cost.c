@@ -95,7 +95,7 @@ static uint64_t entry_batch(volatile int32_t *cells)
     return clock_now() - begin;
 }
 
-static void set_up(struct trial *t)
+static void set_up(struct trial *t, uint32_t weight)
 {
     static const uint8_t kinds[SITES] = {LOUPE_SITE_LOOP, LOUPE_SITE_CALL, LOUPE_SITE_PROCEDURE};
     t->probes.active = t->active;
@@ -114,8 +114,8 @@ static void set_up(struct trial *t)
                                           .kind = kinds[i],
                                           .phase = PROBE_BLOCK,
                                           .left = UINT32_MAX,
-                                          .calibrated = &probe_costs.own,
-                                          .weight = 1,
+                                          .calibrated = &probe_costs.plain[PROBE_OWN],
+                                          .weight = weight,
                                           .size = 1};
     }
 }
@@ -126,10 +126,10 @@ static uint64_t per_visit(uint64_t ticks)
     return (ticks << RECORD_TIME_SHIFT) / VISITS;
 }
 
-static uint64_t mean_inside(const struct record_probe *r)
+static uint64_t mean_inside(const struct record_probe *r, uint32_t weight)
 {
-    int64_t time = r->stratum_time + r->time;
-    uint64_t visits = r->stratum_timed + r->timed;
+    int64_t time = r->stratum_time + r->time; /* the latter weighted */
+    uint64_t visits = r->stratum_timed + r->timed * weight;
     return visits && time > 0 ? (uint64_t)time / visits : 0;
 }
 
@@ -147,7 +147,7 @@ static void try_batch(struct trial *t, uint64_t (*batch)(volatile int32_t *cells
         t->cell[i] = cells;
     uint64_t ticks = batch(t->cell);
     if (ticks < least->ticks)
-        *least = (struct least){ticks, mean_inside(r)};
+        *least = (struct least){ticks, mean_inside(r, t->sites[0].weight)};
 }
 
 /* Batches of the same code, first with visits that are only counted, then timed. */
@@ -169,18 +169,17 @@ static void keep(struct probe_cost *cost, struct probe_cost now)
         *cost = now;
 }
 
-static void measure_all(struct trial *t)
+/* All ways, with visits of this weight: that says whether there are fences. */
+static void measure_all(struct trial *t, struct probe_cost *costs, uint32_t weight)
 {
-    keep(&probe_costs.own, measure(t, count_batch, &t->records[LOOP]));
-    keep(&probe_costs.marked, measure(t, call_batch, &t->records[CALL]));
+    set_up(t, weight);
+    keep(&costs[PROBE_OWN], measure(t, count_batch, &t->records[LOOP]));
+    keep(&costs[PROBE_MARKED], measure(t, call_batch, &t->records[CALL]));
     t->probes.direct[SOMEWHERE / 2] = 0; /* from now on it is unknown who calls from there */
     t->caller = (struct probe_caller){.address = SOMEWHERE, .record = &t->caller_record};
-    t->caller_record.min = UINT64_MAX;
     t->sites[ENTRY].callers = &t->caller;
     t->group.calls = NULL;
-    keep(&probe_costs.unknown, measure(t, entry_batch, &t->caller_record));
-    uint64_t own = probe_costs.own.all, marked = probe_costs.marked.all;
-    probe_costs.slow = marked > own ? marked - own : 0;
+    keep(&costs[PROBE_UNKNOWN], measure(t, entry_batch, &t->caller_record));
 }
 
 static bool has_xsave(void)
@@ -206,10 +205,12 @@ void probe_calibrate(void)
     struct trial *t = pages_alloc(sizeof *t);
     if (!t)
         return;
-    set_up(t);
     loupe_probes = &t->probes;
-    measure_all(t);
+    measure_all(t, probe_costs.plain, 1);
+    measure_all(t, probe_costs.fenced, UINT8_MAX);
     loupe_probes = own;
+    uint64_t marked = probe_costs.plain[PROBE_MARKED].all, alone = probe_costs.plain[PROBE_OWN].all;
+    probe_costs.slow = marked > alone ? marked - alone : 0;
     pages_free(t, sizeof *t);
     last = now;
     times++;

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
-#define SLOW_PATH     __attribute__((no_caller_saved_registers))
+#define SLOW_PATH     PROBE_SLOW_PATH
 #define RARELY        __attribute__((noinline)) SLOW_PATH
 #define SAMPLE_RARELY RARELY
 #include "runtime/probe_sample.h"
@@ -72,7 +72,7 @@ void probe_unlocked(uint64_t mask)
 
 static RARELY uint64_t now_monotonic(void)
 {
-    struct timespec t;
+    struct timespec t = {0};
     raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
@@ -80,6 +80,19 @@ static RARELY uint64_t now_monotonic(void)
 static inline uint64_t now_ticks(void)
 {
     return LIKELY(clock_tsc) ? __builtin_ia32_rdtsc() : now_monotonic();
+}
+
+/*
+ * The clock as it is does not wait: what the program does shortly before and after runs on beside
+ * it. Between fences it sees a visit of a few nanoseconds as it is, and costs more; so that is for
+ * sites that are timed now and then. The fences stand as near to the program's code as can be: last
+ * in the entry, first in the exit, where the cookie says so.
+ */
+enum { COOKIE_FENCED = 1, COOKIE_STEP = 2 };
+
+static inline void fence(void)
+{
+    __asm__ volatile("lfence" ::: "memory");
 }
 
 static RARELY void *rare(probe_rare_function *function, void *a, uintptr_t b)
@@ -93,314 +106,8 @@ static RARELY void *rare(probe_rare_function *function, void *a, uintptr_t b)
     return result;
 }
 
-/* ---- which site, which thread ---- */
-
-/* `call *disp(%rip)` through a pointer in the unit stands before the return address. */
-static inline struct loupe_unit *unit_at(uintptr_t address, size_t pointer)
-{
-    int32_t displacement;
-    __builtin_memcpy(&displacement, (const char *)address - 4, 4);
-    return (struct loupe_unit *)(address + (uintptr_t)(intptr_t)displacement - pointer);
-}
-
-/* `nopl disp(%rax)` stands behind it; the assembler takes the shortest form. */
-static inline uint32_t site_at(uintptr_t address)
-{
-    const unsigned char *nop = (const unsigned char *)address;
-    uint32_t displacement = 0;
-    if (LIKELY(nop[2] == 0x40))
-        displacement = nop[3];
-    else if (nop[2] == 0x80)
-        __builtin_memcpy(&displacement, nop + 3, 4);
-    return displacement / 4;
-}
-
-/*
- * A handler of a signal may come while its thread is in a slow path: such a visit is counted (its
- * cell stays below zero) and nothing more. A slow path that was left by siglongjmp is not gone for
- * ever: either the stack shows it, or, where a handler could be on a stack of its own, patience
- * comes to an end.
- */
-static RARELY bool nested(struct probe_thread *p, uintptr_t at)
-{
-    enum { PATIENCE = 64 };
-    bool gone = at == p->inside || *(uintptr_t *)p->inside != p->inside_return;
-    if (!gone && at < p->inside)
-        return true;
-    if (!gone && ++p->refused < PATIENCE)
-        return true;
-    p->refused = 0;
-    return false;
-}
-
-/* One instruction: a handler may count down in between, but not within. */
-static inline void cell_add(int32_t *cell, int32_t n)
-{
-    __asm__ volatile("addl %1,%0" : "+m"(*cell) : "ri"(n) : "cc");
-}
-
-/* The visit that sees the control word changed is the first one after the change. */
-static RARELY void obey(struct probe_thread *p, struct probe_cells *c, uint32_t site)
-{
-    if (c)
-        cell_add(&c->cells[site], 1);
-    rare(probe_rare_control, p, 0);
-    if (c)
-        cell_add(&c->cells[site], -1);
-}
-
-/* The way of a site that was not seen at this address lately. */
-static RARELY struct probe_site *find(uintptr_t address, size_t pointer)
-{
-    struct probe_thread *p = loupe_probes;
-    struct loupe_unit *unit = unit_at(address, pointer);
-    uint32_t number = site_at(address);
-    struct probe_cells *c = p ? p->active[unit->number & (RECORD_UNITS_MAX - 1)] : NULL;
-    if (p && p->control != __atomic_load_n(&probe_control->word, __ATOMIC_RELAXED))
-        obey(p, c, number);
-    struct probe_site *s = c ? c->sites[number] : NULL;
-    if (!s)
-        s = rare(probe_rare_site, unit, number);
-    if (s)
-        loupe_probes->seen[SEEN(address)] = (struct probe_seen){address, s};
-    else if (p)
-        p->inside = 0;
-    return s;
-}
-
-/* Everything that a visit begins with. NULL: it needs nothing more. */
-static inline struct probe_site *begin(uintptr_t at, uintptr_t address, size_t pointer)
-{
-    struct probe_thread *p = loupe_probes;
-    if (UNLIKELY(!p))
-        return find(address, pointer);
-    if (UNLIKELY(p->inside) && nested(p, at))
-        return NULL;
-    p->inside_return = address;
-    p->inside = at;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    const struct probe_seen *seen = &p->seen[SEEN(address)];
-    if (LIKELY(seen->address == address &&
-               p->control == __atomic_load_n(&probe_control->word, __ATOMIC_RELAXED)))
-        return seen->site;
-    return find(address, pointer);
-}
-
-static inline void end(struct probe_thread *p)
-{
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    p->inside = 0;
-}
-
-/* ---- cells ---- */
-
-static inline void record_open(struct record_probe *r)
-{
-    __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
-    __atomic_thread_fence(__ATOMIC_RELEASE);
-}
-
-static inline void record_close(struct record_probe *r)
-{
-    __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
-}
-
-static inline void add(struct probe_site *s, int32_t n)
-{
-    struct record_probe *r = s->record;
-    record_open(r);
-    r->armed += (uint64_t)(int64_t)n;
-    cell_add(s->cell, n);
-    record_close(r);
-}
-
-/* The n-th visit from now comes here again. A cell that stays below zero comes at every visit. */
-static inline void arm(struct probe_site *s, int32_t n)
-{
-    add(s, n - 1 - *(volatile int32_t *)s->cell);
-}
-
-/* The next visit of a procedure is to come here, whatever its cell says. */
-static inline void pull(struct probe_site *s)
-{
-    int32_t more = *(volatile int32_t *)s->cell;
-    if (more <= 0)
-        return;
-    s->owed += (uint32_t)more;
-    add(s, -more);
-}
-
-/* ---- frames ---- */
-
-HOT void close_top(struct probe_thread *p, uint64_t now)
-{
-    struct probe_frame *f = p->top;
-    uint64_t delay = p->delay;
-    struct probe_site *s = f->site;
-    sample_add(f, (int64_t)((now << RECORD_TIME_SHIFT) - delay - f->begin - s->inside));
-    p->delay = delay += LIKELY(f->weight) ? s->cost : s->warm_cost;
-    p->block->delay = delay >> RECORD_TIME_SHIFT;
-    p->block->last = now;
-    f->opened->open--;
-    p->top = f - 1;
-    __atomic_store_n(&p->mirror->depth, (uint32_t)(f - 1)->depth, __ATOMIC_RELEASE);
-}
-
-static RARELY void close_to(struct probe_thread *p, struct probe_frame *keep)
-{
-    uint64_t now = now_ticks();
-    while (p->top > keep)
-        close_top(p, now);
-}
-
-void probe_close_all(struct probe_thread *p)
-{
-    close_to(p, p->frames);
-    p->mark_count = 0;
-}
-
-/* Frames below the stack are gone: left by longjmp, or by an exception through code that knows
- * none. So is one of the same site in the same place. frames[0] is above every stack. */
-static inline void close_dead(struct probe_thread *p, const struct probe_site *s, uintptr_t sp)
-{
-    struct probe_frame *keep = p->top;
-    while (keep->sp < sp)
-        keep--;
-    if (UNLIKELY(s->open))
-        for (struct probe_frame *f = keep; f->sp == sp; f--)
-            if (f->opened == s)
-                keep = f - 1;
-    if (UNLIKELY(keep < p->top))
-        close_to(p, keep);
-}
-
-static inline bool frames_full(const struct probe_thread *p)
-{
-    return p->top == &p->frames[PROBE_FRAMES];
-}
-
-HOT void *open_frame(struct probe_thread *p, struct probe_site *site, struct probe_site *opened,
-                     struct probe_caller *caller, uintptr_t sp)
-{
-    struct probe_frame *f = p->top + 1;
-    struct record_probe_frame *m = f->mirror;
-    uint64_t cookie = ++p->serial;
-    f->cookie = cookie;
-    f->sp = sp;
-    f->site = site;
-    f->opened = opened;
-    f->caller = caller;
-    f->weight = site->weight;
-    f->serial = site->serial;
-    m->probe = caller ? caller->index : site->index;
-    m->weight = site->weight;
-    opened->open++;
-    p->top = f;
-    uint64_t delay = p->delay, now = now_ticks();
-    f->begin = (now << RECORD_TIME_SHIFT) - delay;
-    m->begin = now - (delay >> RECORD_TIME_SHIFT);
-    __atomic_store_n(&p->mirror->depth, (uint32_t)f->depth, __ATOMIC_RELEASE);
-    return (void *)cookie;
-}
-
-/* ---- marks ---- */
-
-static inline struct probe_clone *clone_of(struct probe_site *s, uintptr_t address)
-{
-    for (int i = 0; i < PROBE_CLONES; i++)
-        if (LIKELY(s->clones[i].address == address))
-            return &s->clones[i];
-    struct probe_clone *c = &s->clones[s->clone_next++ % PROBE_CLONES];
-    *c = (struct probe_clone){address, UINT64_MAX};
-    return c;
-}
-
-/* Nobody came for a mark: the call was not made, or was one of another procedure. */
-static RARELY void mark_failed(struct probe_site *s)
-{
-    enum { UNSURE = 4, HOPELESS = 64 };
-    s->missed++;
-    s->stale++;
-    if (s->stale % UNSURE == 0) {
-        s->target = NULL;
-        for (int i = 0; i < PROBE_CLONES; i++)
-            s->clones[i].distance = UINT64_MAX;
-    }
-    if (s->stale >= HOPELESS && !s->taken) {
-        s->own = s->kind == LOUPE_SITE_STATEMENT;
-        s->untimed = !s->own;
-    }
-}
-
-static inline void drop_marks(struct probe_thread *p, uint32_t keep)
-{
-    while (p->mark_count > keep)
-        mark_failed(p->marks[--p->mark_count].site);
-}
-
-/* Marks of calls below the stack will not be taken any more. */
-static inline void drop_dead_marks(struct probe_thread *p, uintptr_t sp)
-{
-    while (UNLIKELY(p->mark_count && p->marks[p->mark_count - 1].sp < sp))
-        drop_marks(p, p->mark_count - 1);
-}
-
-static inline void see_entry(struct probe_thread *p, struct probe_site *s)
-{
-    if (LIKELY(s->target != NULL)) {
-        pull(s->target);
-        return;
-    }
-    for (struct probe_place *at = s->group->procedures; at; at = at->next) {
-        struct probe_cells *c = p->active[at->unit];
-        if (c && c->sites[at->site])
-            pull(c->sites[at->site]);
-    }
-}
-
-static inline void put_mark(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
-                            uintptr_t address)
-{
-    for (uint32_t i = p->mark_count; i && UNLIKELY(p->marks[i - 1].sp == sp); i--)
-        if (p->marks[i - 1].site == s)
-            drop_marks(p, i - 1);
-    if (UNLIKELY(p->mark_count == PROBE_MARKS))
-        drop_marks(p, 0);
-    p->marks[p->mark_count++] = (struct probe_mark){s, sp, clone_of(s, address), p->top};
-    see_entry(p, s);
-}
-
-/*
- * Whether an entry answers a mark: if it is as near as entries for this call ever were, and nothing
- * timed has begun since that goes on. Arguments are evaluated between mark and entry, and may call
- * the procedure too, but from deeper in the stack.
- */
-static inline bool answers(const struct probe_thread *p, const struct probe_mark *m, uintptr_t sp)
-{
-    return p->top == m->top && m->sp >= sp && m->sp - sp <= m->clone->distance;
-}
-
-/* The call whose mark this entry of a procedure answers: the last one of its group. */
-static inline struct probe_site *take_mark(struct probe_thread *p, struct probe_site *s,
-                                           uintptr_t sp)
-{
-    for (uint32_t i = p->mark_count; i; i--) {
-        struct probe_mark *m = &p->marks[i - 1];
-        if (m->site->group != s->group)
-            continue;
-        if (!answers(p, m, sp))
-            return NULL;
-        struct probe_site *call = m->site;
-        m->clone->distance = m->sp - sp;
-        drop_marks(p, i);
-        p->mark_count = i - 1;
-        call->target = s;
-        call->stale = 0;
-        call->taken = 1;
-        return call;
-    }
-    return NULL;
-}
+#include "runtime/probe_find.h"
+#include "runtime/probe_frames.h"
 
 /* ---- what a visit does ---- */
 
@@ -644,17 +351,18 @@ static RARELY void *enter_slowly(uintptr_t at, uintptr_t address, uintptr_t from
     if (s) {
         struct probe_thread *p = loupe_probes;
         close_dead(p, s, sp);
-        if (UNLIKELY(p->off))
+        bool procedure = s->kind == LOUPE_SITE_PROCEDURE;
+        if (UNLIKELY(p->off || (s->untimed && !procedure)))
             count_only(p, s);
-        else if (s->kind == LOUPE_SITE_PROCEDURE)
+        else if (procedure)
             cookie = enter_procedure(p, s, sp, from);
         else if (s->kind == LOUPE_SITE_STATEMENT && goes_to_procedure(s))
             visit_call(p, s, sp, address);
-        else if (s->untimed)
-            count_only(p, s);
         else
             cookie = enter_own(p, s, sp);
         end(p);
+        if (UNLIKELY((uintptr_t)cookie & COOKIE_FENCED))
+            fence();
     }
     return cookie;
 }
@@ -684,9 +392,7 @@ SLOW_PATH void *loupe_probe_enter(void *from)
             return enter_slowly(at, address, (uintptr_t)from);
         --*left;
         s->marked++;
-    } else if (UNLIKELY(!s->left)) {
-        return enter_slowly(at, address, (uintptr_t)from);
-    } else if (UNLIKELY(s->kind != LOUPE_SITE_LOOP && !s->own)) {
+    } else if (UNLIKELY(!s->left || (s->kind != LOUPE_SITE_LOOP && !s->own))) {
         return enter_slowly(at, address, (uintptr_t)from);
     }
     set_inside(p, at, address);
@@ -696,27 +402,35 @@ SLOW_PATH void *loupe_probe_enter(void *from)
         s->left--;
     void *cookie = open_frame(p, by, s, NULL, sp);
     end(p);
+    if (UNLIKELY((uintptr_t)cookie & COOKIE_FENCED))
+        fence();
     return cookie;
 }
 
 /* Frames above it were left some other way. One that is not there any more was closed already: it
  * was taken for dead, or its block is another thread's now. */
-static RARELY void leave_slowly(uint64_t cookie)
+static RARELY void leave_slowly(uint64_t cookie, uint64_t now)
 {
     struct probe_thread *p = loupe_probes;
     struct probe_frame *f = p ? p->top : NULL;
     while (f && f > p->frames && f->cookie != cookie)
         f--;
     if (f && f > p->frames)
-        close_to(p, f - 1);
+        while (p->top >= f)
+            close_top(p, now);
 }
 
-SLOW_PATH void loupe_probe_leave(void *cookie)
+SLOW_PATH void loupe_probe_leave(void *frame)
 {
-    uint64_t now = now_ticks();
+    uint64_t cookie = (uint64_t)(uintptr_t)frame;
+    if (UNLIKELY(cookie & COOKIE_FENCED)) {
+        fence();
+        leave_slowly(cookie, now_ticks());
+        return;
+    }
     struct probe_thread *p = loupe_probes;
-    if (LIKELY(p && p->top->cookie == (uint64_t)(uintptr_t)cookie))
-        close_top(p, now);
+    if (LIKELY(p && p->top->cookie == cookie))
+        close_top(p, now_ticks());
     else
-        leave_slowly((uint64_t)(uintptr_t)cookie);
+        leave_slowly(cookie, now_ticks());
 }

@@ -27,6 +27,7 @@
 enum {
     SAMPLE_SIZE_MAX = 1 << 16,
     SAMPLE_GROWTH = 8,      /* a stratum is at most so many times larger than the one before */
+    SAMPLE_FENCED = 2,      /* larger strata than this are timed with fences */
     SAMPLE_WARM = 8,        /* visits of a block behind a gap that only warm up */
     SAMPLE_PAIRS_MIN = 5,   /* before that, the calibrated cost */
     SAMPLE_LONG = 1 << 13,  /* ticks, 2 to 3 us: longer visits need no cost measured in place */
@@ -42,7 +43,8 @@ static inline uint64_t sample_executions(const struct probe_site *s)
 static inline void sample_add(struct probe_frame *f, int64_t time)
 {
     struct probe_site *s = f->site;
-    struct record_probe *r = UNLIKELY(f->caller != NULL) ? f->caller->record : s->record;
+    struct probe_caller *c = f->caller;
+    struct record_probe *r = c ? c->record : s->record;
     uint64_t ticks = time > 0 ? (uint64_t)time >> RECORD_TIME_SHIFT : 0;
     if (UNLIKELY(!f->weight))
         return; /* warms up, or was found to be part of a recursion */
@@ -53,14 +55,14 @@ static inline void sample_add(struct probe_frame *f, int64_t time)
         r->min = ticks;
     if (UNLIKELY(ticks > r->max))
         r->max = ticks;
-    if (LIKELY(f->serial == s->serial && !f->caller)) {
+    if (LIKELY(f->serial == s->serial && c == NULL)) {
         r->stratum_time += time;
         r->stratum_timed++;
     } else { /* of a stratum that is complete, or of a record that knows no strata */
         r->time += time * f->weight;
         r->timed++;
-        if (f->caller)
-            f->caller->block_time += time;
+        if (c)
+            c->block_time += time;
     }
     __atomic_store_n(&r->version, version + 1, __ATOMIC_RELEASE);
 }
@@ -69,7 +71,7 @@ static inline void sample_add(struct probe_frame *f, int64_t time)
 
 static inline int32_t sample_median(const int32_t *from, uint32_t count)
 {
-    int32_t sorted[PROBE_PAIRS];
+    int32_t sorted[PROBE_PAIRS] = {0};
     for (uint32_t i = 0; i < count; i++) {
         uint32_t k = i;
         for (; k && sorted[k - 1] > from[i]; k--)
@@ -102,9 +104,11 @@ static SAMPLE_RARELY void sample_pair(struct probe_site *s, uint64_t now)
         apart[i] = s->pairs[i] > median ? s->pairs[i] - median : median - s->pairs[i];
     s->cost = median < 0 ? 0 : (uint64_t)median;
     s->cost = s->cost > 4 * calibrated ? 4 * calibrated : s->cost;
-    /* Out-of-order execution hides the program's work behind the reading of the clock: what the cost
-     * is less than calibrated is time that the clock did not see. */
-    s->inside = s->cost + s->calibrated->inside - calibrated; /* may be below zero */
+    /* Out-of-order execution hides the program's work behind the reading of the clock: what the
+     * cost is less than calibrated is time that the clock did not see. The result may be below
+     * zero. */
+    if (s->size <= SAMPLE_FENCED)
+        s->inside = s->calibrated->inside - (s->cost < calibrated ? calibrated - s->cost : 0);
     s->record->cost = s->cost;
     s->record->cost_spread = (uint32_t)sample_median(apart, count);
     s->record->pairs = s->pair_count;
@@ -138,6 +142,19 @@ static inline void sample_end_callers(struct probe_site *s, uint64_t visits)
         c->last_time = c->block_time;
         c->block_time = 0;
     }
+}
+
+/* With fences or without: what a timed visit costs is another matter then. */
+static inline void sample_way(struct probe_site *s)
+{
+    const struct probe_cost *cost =
+        s->size > SAMPLE_FENCED ? &probe_costs.fenced[s->way] : &probe_costs.plain[s->way];
+    if (s->calibrated == cost)
+        return;
+    s->calibrated = cost;
+    s->cost = s->warm_cost = cost->all;
+    s->inside = cost->inside;
+    s->pair_count = 0;
 }
 
 /* The visits of a stratum are complete: those that were timed stand for all. `begin` is where the
@@ -174,6 +191,7 @@ static inline void sample_end_stratum(struct probe_site *s, uint64_t begin)
     __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
     s->size = s->next_size;
     s->serial++;
+    sample_way(s);
     s->missed = 0;
 }
 
@@ -192,7 +210,8 @@ static inline void sample_pressure(struct probe_thread *p, uint64_t now, uint32_
     uint64_t span = now + p->delay - p->window_began, spent = p->delay - p->window_delay;
     if (span < (uint64_t)SAMPLE_WINDOW << RECORD_TIME_SHIFT)
         return;
-    uint64_t ratio = (spent >> RECORD_TIME_SHIFT) * 256 * 10000 / budget / (span >> RECORD_TIME_SHIFT);
+    uint64_t ratio =
+        (spent >> RECORD_TIME_SHIFT) * 256 * 10000 / budget / (span >> RECORD_TIME_SHIFT);
     if (ratio > 256)
         p->pressure = p->pressure * (ratio > 1024 ? 1024 : ratio) / 256;
     else if (ratio < 192)
@@ -205,7 +224,8 @@ static inline void sample_pressure(struct probe_thread *p, uint64_t now, uint32_
 /* The size of the next stratum, from the rate of visits since the last choice. `now` is virtual. */
 static inline uint32_t sample_size(struct probe_thread *p, struct probe_site *s, uint64_t now)
 {
-    uint32_t budget = __atomic_load_n(&loupe_process.writer.header->control.budget, __ATOMIC_RELAXED);
+    uint32_t budget =
+        __atomic_load_n(&loupe_process.writer.header->control.budget, __ATOMIC_RELAXED);
     uint64_t executions = sample_executions(s), visits = executions - s->visits;
     int64_t took = (int64_t)(now - s->decided) >> RECORD_TIME_SHIFT;
     s->decided = now;
@@ -215,7 +235,8 @@ static inline uint32_t sample_size(struct probe_thread *p, struct probe_site *s,
     if (s->idle && !s->unknown)
         return s->size < SAMPLE_SIZE_MAX / 2 ? 2 * s->size : s->size;
     if (budget == RECORD_BUDGET_OFF) /* now and then a block that is only counted, for the cost */
-        return (uint64_t)took < visits * SAMPLE_LONG && sample_random(p) % RECORD_BLOCK == 0 ? 2 : 1;
+        return (uint64_t)took < visits * SAMPLE_LONG && sample_random(p) % RECORD_BLOCK == 0 ? 2
+                                                                                             : 1;
     if (!budget)
         budget = 1;
     sample_pressure(p, now, budget);
@@ -279,7 +300,8 @@ static inline void sample_warm(struct probe_site *s, uint64_t now)
  * A visit that came to the slow path outside of a block that is timed, or first in it. Returns 0 if
  * it is the first of one; else in how many visits the site is to come here again.
  */
-static SAMPLE_RARELY uint32_t sample_turn(struct probe_thread *p, struct probe_site *s, uint64_t real)
+static SAMPLE_RARELY uint32_t sample_turn(struct probe_thread *p, struct probe_site *s,
+                                          uint64_t real)
 {
     uint64_t now = (real << RECORD_TIME_SHIFT) - p->delay;
     uint32_t gap = 0;

@@ -227,9 +227,8 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
         return NULL;
     bool marked = s->kind == LOUPE_SITE_CALL ||
                   (s->group && s->group->procedures && s->kind == LOUPE_SITE_STATEMENT);
-    s->calibrated = marked                                ? &probe_costs.marked
-                    : s->kind == LOUPE_SITE_PROCEDURE ? &probe_costs.unknown
-                                                      : &probe_costs.own;
+    s->way = marked ? PROBE_MARKED : s->kind == LOUPE_SITE_PROCEDURE ? PROBE_UNKNOWN : PROBE_OWN;
+    s->calibrated = &probe_costs.plain[s->way];
     s->cost = s->warm_cost = s->calibrated->all;
     s->inside = s->calibrated->inside;
     s->weight = 1;

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,21 @@ void epoch_moves(void)
     __atomic_fetch_add(&loupe_epoch, 1, __ATOMIC_RELEASE);
     if (h) /* threads have looked nothing up before there is one */
         __atomic_fetch_add(&h->control.epoch, 1, __ATOMIC_RELEASE);
+}
+
+uint64_t slow_lock_signals(uint32_t *lock)
+{
+    const uint64_t all = ~(uint64_t)0;
+    uint64_t mask = 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof all);
+    slow_lock(lock);
+    return mask;
+}
+
+void slow_unlock_signals(uint32_t *lock, uint64_t mask)
+{
+    slow_unlock(lock);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
 }
 
 void process_say(const char *text, const char *more)
@@ -145,10 +161,10 @@ bool process_open(void)
         return false;
     int saved = errno, cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    slow_lock(&open_lock);
+    uint64_t mask = slow_lock_signals(&open_lock);
     if (loupe_control == &no_control && !p->impossible && !open_segment())
         p->impossible = true;
-    slow_unlock(&open_lock);
+    slow_unlock_signals(&open_lock, mask);
     pthread_setcancelstate(cancel, NULL);
     errno = saved;
     return !p->impossible;

@@ -41,5 +41,8 @@ void epoch_moves(void) EXPORT_AS(epoch_moves);
 /* A lock for slow paths: held for microseconds, never across a call out of the runtime. */
 void slow_lock(uint32_t *lock) EXPORT_AS(slow_lock);
 void slow_unlock(uint32_t *lock) EXPORT_AS(slow_unlock);
+/* The same for what a probe in a signal handler may need too: no signal comes meanwhile. */
+uint64_t slow_lock_signals(uint32_t *lock);
+void slow_unlock_signals(uint32_t *lock, uint64_t mask);
 
 #endif

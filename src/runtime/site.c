@@ -17,7 +17,7 @@ void *arena_alloc(size_t bytes)
 {
     void *p = NULL;
     bytes = (bytes + 63) & ~(size_t)63; /* cache lines */
-    slow_lock(&arena_lock);
+    uint64_t mask = slow_lock_signals(&arena_lock);
     if (arena_left < bytes) {
         size_t room = bytes > 16 * PAGE ? bytes : 16 * PAGE;
         arena = pages_alloc(room);
@@ -28,7 +28,7 @@ void *arena_alloc(size_t bytes)
         arena += bytes;
         arena_left -= bytes;
     }
-    slow_unlock(&arena_lock);
+    slow_unlock_signals(&arena_lock, mask);
     return p;
 }
 

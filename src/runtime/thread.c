@@ -66,7 +66,7 @@ static struct thread *new_thread(uint32_t index)
 static struct thread *take_new(void)
 {
     struct thread *t = NULL;
-    slow_lock(&lock);
+    uint64_t mask = slow_lock_signals(&lock);
     if (thread_count < BLOCKS_MAX) {
         t = new_thread(thread_count);
         if (t) {
@@ -74,7 +74,7 @@ static struct thread *take_new(void)
             __atomic_store_n(&thread_count, thread_count + 1, __ATOMIC_RELEASE);
         }
     }
-    slow_unlock(&lock);
+    slow_unlock_signals(&lock, mask);
     return t;
 }
 

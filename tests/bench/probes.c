@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What probes of `loupe cc` add to a call and to a loop, against two readings of the TSC that are
- * kept in a thread-local table. Run it under `loupe exec`: with budget=off everything is timed, with
- * LOUPE=budget=0.01% nearly all is counted only. Prints nanoseconds per call, the least of many
- * batches; alone it measures the probes when they are off.
+ * kept in a thread-local table. Run it under `loupe exec`: with budget=off everything is timed,
+ * with LOUPE=budget=0.01% nearly all is counted only. Prints nanoseconds per call, the least of
+ * many batches; alone it measures the probes when they are off.
  */
 #define LOUPE_UNIT_ID    0x2001
 #define LOUPE_UNIT_SITES 8

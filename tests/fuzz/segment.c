@@ -47,8 +47,8 @@ int main(int argc, char **argv)
     segment_probes(&s);
     s.header->extents[0].chunks = s.taken + 1;
     write_seed(argv[1], "probes", &s, s.taken + 1);
-    struct record_probe *r = (void *)(s.extent + (size_t)RECORD_CHUNK * (s.taken - 2) +
-                                      sizeof(struct record_chunk));
+    struct record_probe *r =
+        (void *)(s.extent + (size_t)RECORD_CHUNK * (s.taken - 2) + sizeof(struct record_chunk));
     r->state |= RECORD_PROBE_SAMPLED;
     r->stratum_size = 40;
     r->stratum_timed = 10;

@@ -113,8 +113,8 @@ static void test_arguments(void)
        (unsigned long)outer.timed, (unsigned long)middle.timed, (unsigned long)inner.timed);
     struct record_probe_reading unknown = reading_of(r, LOUPE_UNIT_ID, 5, true);
     ok(unknown.count >= 36 && unknown.count <= 41, "the call without a probe is an unknown caller");
-    ok(inner.min > 20 * outer.min && middle.min > inner.min / 2, "times go to the right statement: %.0f %.0f", outer.min,
-       inner.min);
+    ok(inner.min > 20 * outer.min && middle.min > inner.min / 2,
+       "times go to the right statement: %.0f %.0f", outer.min, inner.min);
 }
 
 __attribute__((noinline)) static uint64_t factorial(int n)
@@ -170,8 +170,8 @@ static void test_unknown(void)
     }
     struct readings *r = read_back();
     struct record_probe_reading called = reading_of(r, LOUPE_UNIT_ID, 18, true);
-    ok(at(r, 18).count > 100 && called.count <= at(r, 18).count && called.count > 100, "callbacks: %lu of %lu",
-       (unsigned long)called.count, (unsigned long)at(r, 18).count);
+    ok(at(r, 18).count > 100 && called.count <= at(r, 18).count && called.count > 100,
+       "callbacks: %lu of %lu", (unsigned long)called.count, (unsigned long)at(r, 18).count);
     ok(at(r, 19).count == 1 && at(r, 19).timed == 1 && at(r, 19).time > called.time,
        "the call of a library is timed at its statement");
 }

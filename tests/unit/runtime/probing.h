@@ -67,7 +67,8 @@ static inline struct readings *read_segment(const char *name)
     static struct readings r[2];
     static int which;
     struct readings *to = &r[which ^= 1];
-    int dir = open(getenv(PLACE_ENV_JOB_DIR), O_RDONLY | O_DIRECTORY);
+    const char *path = getenv(PLACE_ENV_JOB_DIR);
+    int dir = open(path ? path : "/", O_RDONLY | O_DIRECTORY);
     if (!readings_take(to, dir, name))
         memset(to, 0, sizeof *to);
     close(dir);

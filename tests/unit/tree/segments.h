@@ -218,8 +218,8 @@ static inline void segment_fill(struct segment *s)
 }
 
 /* Probes of block 0, behind what segment_fill has made: a unit of 20 sites, of which site 1 is a
- * loop (17 executions, 5 timed), site 2 a procedure with a caller, and site 1 goes on. A second unit
- * needs a run of two chunks for its cells. */
+ * loop (17 executions, 5 timed), site 2 a procedure with a caller, and site 1 goes on. A second
+ * unit needs a run of two chunks for its cells. */
 static inline void segment_probes(struct segment *s)
 {
     enum { SITES = 20, MANY = 1500 };
@@ -241,7 +241,8 @@ static inline void segment_probes(struct segment *s)
     cells = (struct record_cells *)(c + 1);
     cells->unit = 1;
     cells->sites = MANY;
-    memset(cells->cells, 0x11, MANY * sizeof(int32_t)); /* not to be taken for the head of a chunk */
+    memset(cells->cells, 0x11,
+           MANY * sizeof(int32_t)); /* not to be taken for the head of a chunk */
     c->used = sizeof *cells + MANY * sizeof(int32_t);
     c->nonce = s->header->nonce;
     c->more = 1;

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* The middle part of the slow paths, for probe_hot.c alone: cells, frames of timed visits, and
+ * marks of calls that are about to be made. */
+#ifndef LOUPE_RUNTIME_PROBE_FRAMES_H
+#define LOUPE_RUNTIME_PROBE_FRAMES_H
+
+/* ---- cells ---- */
+
+static inline void record_open(struct record_probe *r)
+{
+    __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static inline void record_close(struct record_probe *r)
+{
+    __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
+}
+
+static inline void add(struct probe_site *s, int32_t n)
+{
+    struct record_probe *r = s->record;
+    record_open(r);
+    r->armed += (uint64_t)(int64_t)n;
+    cell_add(s->cell, n);
+    record_close(r);
+}
+
+/* The n-th visit from now comes here again. A cell that stays below zero comes at every visit. */
+static inline void arm(struct probe_site *s, int32_t n)
+{
+    add(s, n - 1 - *(volatile int32_t *)s->cell);
+}
+
+/* The next visit of a procedure is to come here, whatever its cell says. */
+static inline void pull(struct probe_site *s)
+{
+    int32_t more = *(volatile int32_t *)s->cell;
+    if (more <= 0)
+        return;
+    s->owed += (uint32_t)more;
+    add(s, -more);
+}
+
+/* ---- frames ---- */
+
+HOT void close_top(struct probe_thread *p, uint64_t now)
+{
+    struct probe_frame *f = p->top;
+    uint64_t delay = p->delay;
+    struct probe_site *s = f->site;
+    sample_add(f, (int64_t)((now << RECORD_TIME_SHIFT) - delay - f->begin - s->inside));
+    p->delay = delay += LIKELY(f->weight) ? s->cost : s->warm_cost;
+    p->block->delay = delay >> RECORD_TIME_SHIFT;
+    p->block->last = now;
+    f->opened->open--;
+    p->top = f - 1;
+    __atomic_store_n(&p->mirror->depth, (uint32_t)(f - 1)->depth, __ATOMIC_RELEASE);
+}
+
+static RARELY void close_to(struct probe_thread *p, struct probe_frame *keep)
+{
+    uint64_t now = now_ticks();
+    while (p->top > keep)
+        close_top(p, now);
+}
+
+void probe_close_all(struct probe_thread *p)
+{
+    close_to(p, p->frames);
+    p->mark_count = 0;
+}
+
+/* Frames below the stack are gone: left by longjmp, or by an exception through code that knows
+ * none. So is one of the same site in the same place. frames[0] is above every stack. */
+static inline void close_dead(struct probe_thread *p, const struct probe_site *s, uintptr_t sp)
+{
+    struct probe_frame *keep = p->top;
+    while (keep->sp < sp)
+        keep--;
+    if (UNLIKELY(s->open))
+        for (struct probe_frame *f = keep; f->sp == sp; f--)
+            if (f->opened == s)
+                keep = f - 1;
+    if (UNLIKELY(keep < p->top))
+        close_to(p, keep);
+}
+
+static inline bool frames_full(const struct probe_thread *p)
+{
+    return p->top == &p->frames[PROBE_FRAMES];
+}
+
+HOT void *open_frame(struct probe_thread *p, struct probe_site *site, struct probe_site *opened,
+                     struct probe_caller *caller, uintptr_t sp)
+{
+    struct probe_frame *f = p->top + 1;
+    struct record_probe_frame *m = f->mirror;
+    bool fenced = site->weight > SAMPLE_FENCED;
+    uint64_t cookie = (p->serial += COOKIE_STEP) | fenced;
+    f->cookie = cookie;
+    f->sp = sp;
+    f->site = site;
+    f->opened = opened;
+    f->caller = caller;
+    f->weight = site->weight;
+    f->serial = site->serial;
+    m->probe = caller ? caller->index : site->index;
+    m->weight = site->weight;
+    opened->open++;
+    p->top = f;
+    if (UNLIKELY(fenced))
+        fence();
+    uint64_t delay = p->delay, now = now_ticks();
+    f->begin = (now << RECORD_TIME_SHIFT) - delay;
+    m->begin = now - (delay >> RECORD_TIME_SHIFT);
+    __atomic_store_n(&p->mirror->depth, (uint32_t)f->depth, __ATOMIC_RELEASE);
+    return (void *)cookie;
+}
+
+/* ---- marks ---- */
+
+static inline struct probe_clone *clone_of(struct probe_site *s, uintptr_t address)
+{
+    for (int i = 0; i < PROBE_CLONES; i++)
+        if (LIKELY(s->clones[i].address == address))
+            return &s->clones[i];
+    struct probe_clone *c = &s->clones[s->clone_next++ % PROBE_CLONES];
+    *c = (struct probe_clone){address, UINT64_MAX};
+    return c;
+}
+
+/* Nobody came for a mark: the call was not made, or was one of another procedure. */
+static RARELY void mark_failed(struct probe_site *s)
+{
+    enum { UNSURE = 4, HOPELESS = 64 };
+    s->missed++;
+    s->stale++;
+    if (s->stale % UNSURE == 0) {
+        s->target = NULL;
+        for (int i = 0; i < PROBE_CLONES; i++)
+            s->clones[i].distance = UINT64_MAX;
+    }
+    if (s->stale >= HOPELESS && !s->taken) {
+        s->own = s->kind == LOUPE_SITE_STATEMENT;
+        s->untimed = !s->own;
+    }
+}
+
+static inline void drop_marks(struct probe_thread *p, uint32_t keep)
+{
+    while (p->mark_count > keep)
+        mark_failed(p->marks[--p->mark_count].site);
+}
+
+/* Marks of calls below the stack will not be taken any more. */
+static inline void drop_dead_marks(struct probe_thread *p, uintptr_t sp)
+{
+    while (UNLIKELY(p->mark_count && p->marks[p->mark_count - 1].sp < sp))
+        drop_marks(p, p->mark_count - 1);
+}
+
+static inline void see_entry(struct probe_thread *p, struct probe_site *s)
+{
+    if (LIKELY(s->target != NULL)) {
+        pull(s->target);
+        return;
+    }
+    for (struct probe_place *at = s->group->procedures; at; at = at->next) {
+        struct probe_cells *c = p->active[at->unit];
+        if (c && c->sites[at->site])
+            pull(c->sites[at->site]);
+    }
+}
+
+static inline void put_mark(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
+                            uintptr_t address)
+{
+    for (uint32_t i = p->mark_count; i && UNLIKELY(p->marks[i - 1].sp == sp); i--)
+        if (p->marks[i - 1].site == s)
+            drop_marks(p, i - 1);
+    if (UNLIKELY(p->mark_count == PROBE_MARKS))
+        drop_marks(p, 0);
+    p->marks[p->mark_count++] = (struct probe_mark){s, sp, clone_of(s, address), p->top};
+    see_entry(p, s);
+}
+
+/*
+ * Whether an entry answers a mark: if it is as near as entries for this call ever were, and nothing
+ * timed has begun since that goes on. Arguments are evaluated between mark and entry, and may call
+ * the procedure too, but from deeper in the stack.
+ */
+static inline bool answers(const struct probe_thread *p, const struct probe_mark *m, uintptr_t sp)
+{
+    return p->top == m->top && m->sp >= sp && m->sp - sp <= m->clone->distance;
+}
+
+/* The call whose mark this entry of a procedure answers: the last one of its group. */
+static inline struct probe_site *take_mark(struct probe_thread *p, struct probe_site *s,
+                                           uintptr_t sp)
+{
+    for (uint32_t i = p->mark_count; i; i--) {
+        struct probe_mark *m = &p->marks[i - 1];
+        if (m->site->group != s->group)
+            continue;
+        if (!answers(p, m, sp))
+            return NULL;
+        struct probe_site *call = m->site;
+        m->clone->distance = m->sp - sp;
+        drop_marks(p, i);
+        p->mark_count = i - 1;
+        call->target = s;
+        call->stale = 0;
+        call->taken = 1;
+        return call;
+    }
+    return NULL;
+}
+
+#endif
