@@ -207,8 +207,9 @@ static inline struct probe_site *take_mark(struct probe_thread *p, struct probe_
             return NULL;
         struct probe_site *call = m->site;
         m->clone->distance = m->sp - sp;
-        drop_marks(p, i);
-        p->mark_count = i - 1;
+        /* Others stay: a compiler may put the marks of `f() + g()` before both calls. */
+        for (p->mark_count--; i <= p->mark_count; i++)
+            p->marks[i - 1] = p->marks[i];
         call->target = s;
         call->stale = 0;
         call->taken = 1;

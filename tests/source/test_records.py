@@ -24,6 +24,14 @@ def test_callers():
         lt.ok(cheap["time_s"] < 0.05 * dear["time_s"], "the cheap ones stay cheap", cheap, dear)
 
 
+def test_sisters():
+    """Calls beside each other in one expression have each their own time."""
+    run = st.monitor([st.build("sisters.c", COMPILER)], "sisters.c", "--budget", "off")
+    once, twice = run.one("procedure", name="once"), run.one("procedure", name="twice")
+    lt.equal((once["count"], twice["count"]), (200, 200), "both are counted")
+    st.close(twice["time_s"], 2 * once["time_s"], 0.25, "and both are timed")
+
+
 def test_recursion():
     program = st.build("recursion.c", COMPILER)
     run = st.monitor([program], "recursion.c", "--budget", "off")
@@ -48,4 +56,4 @@ def test_recursion():
 
 
 if __name__ == "__main__":
-    lt.main(test_callers, test_recursion)
+    lt.main(test_callers, test_sisters, test_recursion)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "figure12.h"
+/* Lines are those of the paper. */
+/* clang-format off */
 #line 1
 int main(void) {
     P1();

@@ -61,8 +61,8 @@ static int compare(const void *a, const void *b)
 int main(void)
 {
     int (*next)(int, void *) = unknown;
-    int sum = depth_of(9); /* @direct */
-    sum += even(11);       /* @mutual */
+    int sum = depth_of(9);             /* @direct */
+    sum += even(11);                   /* @mutual */
     sum += through(6, unknown, &next); /* @pointer */
     static int numbers[100];
     for (int i = 0; i < 100; i++)

@@ -82,8 +82,7 @@ __asm__(".text\n"
         ".globl test_enter\ntest_enter: " SAVE
         "mov 88(%rbx), %rdi; lea 96(%rbx), %rsi; call test_entered;"
         "mov %rax, 72(%rbx);" RESTORE "pop %rax; popfq; ret\n"
-        ".globl test_leave\ntest_leave: " SAVE "call test_left;" RESTORE
-        "pop %rax; popfq; ret\n");
+        ".globl test_leave\ntest_leave: " SAVE "call test_left;" RESTORE "pop %rax; popfq; ret\n");
 
 static void report(void)
 {

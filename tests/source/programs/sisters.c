@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Two calls in one expression: the order in which a compiler prepares them is its own business. */
+#include "work.h"
+
+static int once(int units)
+{
+    work(units);
+    return 1;
+}
+
+static int twice(int units)
+{
+    work(2 * units);
+    return 2;
+}
+
+int main(void)
+{
+    int sum = 0;
+    for (int i = 0; i < 200; i++)
+        sum += once(2) + twice(2); /* @sisters */
+    printf("sum %d\n", sum);
+    return 0;
+}
