@@ -122,7 +122,8 @@ struct probe_site {
     uint64_t calls;     /* executions of all direct calls of it, */
     uint32_t marked;    /* and entries by marks since */
     uint64_t warm_cost; /* of a visit that warms up */
-    uint64_t counted;   /* what a visit of a block that was only counted took last */
+    uint64_t counted;   /* what a visit of a block that was only counted took last, */
+    uint64_t dilated;   /* and of the timed block before it, with its cost; 0: not known */
     int64_t last_time;  /* of the block before: for the error */
     uint64_t decided;   /* when the size was chosen, */
     uint64_t visits;    /* and executions then */
@@ -186,6 +187,9 @@ struct probe_thread {
     uint64_t delay;  /* 1/256 ticks */
     uint64_t serial; /* of frames */
     uint64_t random;
+    uint64_t switches;    /* of its processor to others, not by its wish; when last looked at */
+    uint64_t interrupted; /* when that last was found to have grown; virtual, 1/256 ticks */
+    uint32_t watch;       /* timed blocks before which it is to be looked at */
     uint64_t window_began, window_delay; /* of the budget: real time and delay then */
     uint64_t pressure;                   /* how many sites share the budget, times 256 */
     struct record_probe_frames *mirror;  /* where readers see frames, if there is room */

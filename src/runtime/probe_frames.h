@@ -47,10 +47,13 @@ static inline void pull(struct probe_site *s)
 HOT void close_top(struct probe_thread *p, uint64_t now)
 {
     struct probe_frame *f = p->top;
-    uint64_t delay = p->delay;
     struct probe_site *s = f->site;
-    sample_add(f, (int64_t)((now << RECORD_TIME_SHIFT) - delay - f->begin - s->inside));
-    p->delay = delay += LIKELY(f->weight) ? s->cost : s->warm_cost;
+    int64_t time = (int64_t)((now << RECORD_TIME_SHIFT) - p->delay - f->begin - s->inside);
+    if (UNLIKELY(f->weight > 1 && time > (int64_t)SAMPLE_SUSPECT << RECORD_TIME_SHIFT))
+        sample_suspect(p, f);
+    sample_add(f, time);
+    uint64_t delay = p->delay + (LIKELY(f->weight) ? s->cost : s->warm_cost);
+    p->delay = delay;
     p->block->delay = delay >> RECORD_TIME_SHIFT;
     p->block->last = now;
     f->opened->open--;

@@ -24,19 +24,61 @@
 #include "runtime/hot.h"
 #include "runtime/probe.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
 enum {
     SAMPLE_SIZE_MAX = 1 << 16,
-    SAMPLE_GROWTH = 8,      /* a stratum is at most so many times larger than the one before */
-    SAMPLE_FENCED = 2,      /* larger strata than this are timed with fences */
-    SAMPLE_WARM = 8,        /* visits of a block behind a gap that only warm up */
-    SAMPLE_PAIRS_MIN = 5,   /* before that, the calibrated cost */
-    SAMPLE_LONG = 1 << 13,  /* ticks, 2 to 3 us: longer visits need no cost measured in place */
-    SAMPLE_WINDOW = 1 << 20 /* ticks: how often the budget is looked at */
+    SAMPLE_GROWTH = 8,        /* a stratum is at most so many times larger than the one before */
+    SAMPLE_FENCED = 2,        /* larger strata than this are timed with fences */
+    SAMPLE_WARM = 8,          /* visits of a block behind a gap that only warm up */
+    SAMPLE_PAIRS_MIN = 5,     /* before that, the calibrated cost */
+    SAMPLE_LONG = 1 << 13,    /* ticks, 2 to 3 us: longer visits need no cost measured in place */
+    SAMPLE_WINDOW = 1 << 20,  /* ticks: how often the budget is looked at */
+    SAMPLE_SUSPECT = 1 << 15, /* ticks, some 10 us: another thread may have had the processor */
+    SAMPLE_WATCH = 256        /* blocks for which that is watched, once it was so */
 };
 
 static inline uint64_t sample_executions(const struct probe_site *s)
 {
     return s->record->armed - (uint64_t)(int64_t) * (volatile int32_t *)s->cell;
+}
+
+/* ---- other threads ---- */
+
+/* Looks how often the processor was taken from this thread; true: more often than before. */
+static SAMPLE_RARELY bool sample_switched(struct probe_thread *p)
+{
+    struct rusage usage;
+    uint64_t began = clock_now();
+    long error;
+    __asm__ volatile("syscall"
+                     : "=a"(error)
+                     : "0"((long)SYS_getrusage), "D"((long)RUSAGE_THREAD), "S"(&usage)
+                     : "rcx", "r11", "cc", "memory");
+    bool more = !error && (uint64_t)usage.ru_nivcsw != p->switches;
+    if (more)
+        p->switches = (uint64_t)usage.ru_nivcsw;
+    p->delay += (clock_now() - began) << RECORD_TIME_SHIFT;
+    return more;
+}
+
+/*
+ * A visit that stands for many others and took suspiciously long: if the processor was given to
+ * another thread meanwhile, that is not what the others took, and its block has one visit less.
+ * One such visit of ten milliseconds, taken for a thousand, would be ten seconds of error.
+ */
+static SAMPLE_RARELY void sample_suspect(struct probe_thread *p, struct probe_frame *f)
+{
+    if (p->interrupted <= f->begin) { /* else it was in a visit inside this one */
+        uint64_t now = (clock_now() << RECORD_TIME_SHIFT) - p->delay;
+        if (!sample_switched(p))
+            return;
+        p->interrupted = now;
+        p->watch = SAMPLE_WATCH;
+    }
+    f->site->missed += f->serial == f->site->serial && !f->caller;
+    f->weight = 0;
 }
 
 /* A timed visit has ended. */
@@ -47,7 +89,7 @@ static inline void sample_add(struct probe_frame *f, int64_t time)
     struct record_probe *r = c ? c->record : s->record;
     uint64_t ticks = time > 0 ? (uint64_t)time >> RECORD_TIME_SHIFT : 0;
     if (UNLIKELY(!f->weight))
-        return; /* warms up, or was found to be part of a recursion */
+        return; /* warms up, was interrupted, or was found to be part of a recursion */
     uint32_t version = r->version | 1;
     __atomic_store_n(&r->version, version, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
@@ -94,6 +136,7 @@ static SAMPLE_RARELY void sample_pair(struct probe_site *s, uint64_t now)
     if (probe_costs.calibrated_only || (s->kind == LOUPE_SITE_PROCEDURE && s->unknown < length))
         return;
     s->counted = counted > 0 ? (uint64_t)counted : 0;
+    s->dilated = timed > 0 ? (uint64_t)timed : 0;
     cost = cost > INT32_MAX / 2 ? INT32_MAX / 2 : cost < -(INT32_MAX / 2) ? -(INT32_MAX / 2) : cost;
     s->pairs[s->pair_count++ % PROBE_PAIRS] = (int32_t)cost;
     uint32_t count = s->pair_count < PROBE_PAIRS ? s->pair_count : PROBE_PAIRS;
@@ -157,6 +200,19 @@ static inline void sample_way(struct probe_site *s)
     s->pair_count = 0;
 }
 
+/*
+ * Fences keep visits apart that the processor executes side by side otherwise: between them all of
+ * the program takes longer, the visits as well as what lies between. How much longer, the counted
+ * block tells that follows.
+ */
+static inline int64_t sample_undilated(const struct probe_site *s, int64_t time)
+{
+    int64_t slow = (int64_t)(s->dilated - s->calibrated->all);
+    if (s->size <= SAMPLE_FENCED || !s->dilated || slow <= 0 || (int64_t)s->counted >= slow)
+        return time;
+    return (int64_t)((__int128)time * (int64_t)s->counted / slow);
+}
+
 /* The visits of a stratum are complete: those that were timed stand for all. `begin` is where the
  * next one began. */
 static inline void sample_end_stratum(struct probe_site *s, uint64_t begin)
@@ -168,7 +224,8 @@ static inline void sample_end_stratum(struct probe_site *s, uint64_t begin)
     __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     if (begun > 0) {
-        int64_t mean = r->stratum_time / begun, rest = r->stratum_time % begun;
+        int64_t time = sample_undilated(s, r->stratum_time);
+        int64_t mean = time / begun, rest = time % begun;
         int64_t block = mean * RECORD_BLOCK + rest * RECORD_BLOCK / begun;
         r->time += mean * visits + rest * visits / begun;
         r->mean = mean;
@@ -254,6 +311,7 @@ static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s
 {
     uint32_t rest = s->size - 1 - s->drawn; /* blocks of this stratum behind the one timed */
     s->block_ended = now;
+    s->dilated = 0;
     s->next_size = sample_size(p, s, now);
     s->drawn = s->next_size > 1 ? (uint32_t)((sample_random(p) >> 32) * s->next_size >> 32) : 0;
     s->rest = (rest + s->drawn) * RECORD_BLOCK;
@@ -327,6 +385,10 @@ static SAMPLE_RARELY uint32_t sample_turn(struct probe_thread *p, struct probe_s
         if (s->kind != LOUPE_SITE_PROCEDURE) /* those account for it themselves */
             p->delay += probe_costs.slow;
         return gap;
+    }
+    if (UNLIKELY(p->watch) && s->next_size > 1) {
+        p->watch--;
+        sample_switched(p);
     }
     sample_begin_block(s, now);
     return 0;
