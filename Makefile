@@ -35,6 +35,7 @@ bench: # measures what monitoring costs; not a test
 	@tools/install-deps.sh bench
 	@$(MAKE) --no-print-directory build
 	@ninja -C $(BUILD) bench
+	@ninja -C $(BUILD) bench-source
 
 install: # installs below PREFIX (/usr/local), DESTDIR before it
 	@tools/install-deps.sh --check build

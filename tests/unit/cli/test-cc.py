@@ -368,10 +368,12 @@ def cache():
     run(command, root, env)
     ok(times() == 3 and is_probed(root, 'two.o'), 'an answer that was cut is not used')
     os.utime(SCRATCH + '/bin/mycc', (10 ** 9, 10 ** 9))
+    before = times()
     run(command, root, env)
-    ok(times() == 4, 'another compiler is another answer')
+    ok(times() > before, 'another compiler is another answer')
+    before = times()
     code, _, err = run(command, root, {**env, 'XDG_CACHE_HOME': '/proc/nowhere'})
-    ok(code == 0 and err == b'' and times() == 5, 'without a cache it works too')
+    ok(code == 0 and err == b'' and times() > before, 'without a cache it works too')
     jobs = [subprocess.Popen([LOUPE, 'cc', 'mycc', '-c', 'two.c', '-o', f'{i}.o', '-mfma'], cwd=root,
                              env={**ENV, **env}) for i in range(8)]
     ok([job.wait() for job in jobs] == [0] * 8 and all(is_probed(root, f'{i}.o') for i in range(8)),
@@ -380,6 +382,8 @@ def cache():
 
 
 def signals():
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # nohup and shells ignore some
+        signal.signal(number, signal.SIG_DFL)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         root = project('signals')
         job = subprocess.Popen([LOUPE, 'cc', 'gcc', '-c', 'two.c'], cwd=root,

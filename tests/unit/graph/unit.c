@@ -85,7 +85,7 @@ static void check_damage(const struct strbuf *text)
     for (size_t length = 1; length < text->len; length++)
         refused += unit_decode(text->text, length, &u, &used) == -EPROTO;
     ok(refused == text->len - 1, "a block that was cut is refused");
-    char *copy = malloc(text->len);
+    char *copy = malloc(text->len + 1);
     for (size_t i = 0; i < text->len; i++) {
         memcpy(copy, text->text, text->len);
         copy[i] = (char)(copy[i] ^ 0x11);
