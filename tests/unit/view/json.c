@@ -155,7 +155,8 @@ static void test_source(void)
     run_finish(run);
     struct strbuf out = {0};
     view_json(run, &(struct view_options){0}, &out);
-    static const char *const wanted[] = { // NOLINT(bugprone-suspicious-missing-comma)
+    static const char *const wanted[] = {
+        // NOLINTNEXTLINE(bugprone-suspicious-missing-comma)
         "\"callers\":[{\"id\":3,\"name\":\"odd\",\"file\":\"a.c\",\"line\":4,\"count\":6,"
         "\"time_s\":3,\"estimated\":true,\"error_s\":0.25},"
         "{\"id\":4,\"name\":\"unknown caller\",\"file\":null,\"line\":null,\"count\":1,"
