@@ -52,6 +52,7 @@ static SAMPLE_RARELY bool sample_switched(struct probe_thread *p)
     struct rusage usage;
     uint64_t began = clock_now();
     long error;
+    usage.ru_nivcsw = 0;
     __asm__ volatile("syscall"
                      : "=a"(error)
                      : "0"((long)SYS_getrusage), "D"((long)RUSAGE_THREAD), "S"(&usage)
