@@ -42,10 +42,13 @@ struct construct {
     bool calls;                /* something is called in it, probe or not */
     bool measures;             /* loop: something in it has a probe of its own, or communicates */
     unsigned parts;            /* loops and calls directly in it */
-    bool busy;                 /* there is a probe in it */
+    bool busy;                 /* loop: there is one with a probe in it */
+    bool turned;               /* loop: something with a probe is executed once in each turn */
+    bool counts;               /* loop: it has a probe for its turns */
     bool implicit;             /* call: nobody wrote it (constructors, operators) */
     bool always;               /* procedure: main, and what --all does not change */
     uint32_t procedure;        /* that contains it; of a procedure, itself */
+    uint32_t turn;             /* loop whose every turn executes it once; GRAPH_NONE: none */
     uint32_t site, iterations; /* GRAPH_NONE: none */
 };
 

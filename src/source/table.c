@@ -57,7 +57,7 @@ static void put_sites(const struct source *source, struct strbuf *out)
         const struct construct *c = &source->constructs[i];
         if (c->site != GRAPH_NONE)
             put_site(out, kind_of(c), c->linkage ? unit_key(c->linkage) : 0);
-        if (c->iterations != GRAPH_NONE)
+        if (c->counts)
             put_site(out, SITE_ITERATION, 0);
     }
     strbuf_puts(out, "\n");

@@ -151,7 +151,7 @@ static void place_communication(struct finding *f, uint32_t raw)
     const struct program *p = &f->items->program;
     const struct graph_node *n = &f->run->graph.nodes[raw];
     struct resolver_place place = {0};
-    f->raw[raw] = (struct raw){RAW_APART, GRAPH_NONE};
+    f->raw[raw] = (struct raw){RAW_APART, GRAPH_NONE, GRAPH_NONE};
     if (n->kind != GRAPH_COMMUNICATION)
         return;
     if (!n->line) {
@@ -168,7 +168,7 @@ static void place_communication(struct finding *f, uint32_t raw)
         f->raw[raw].item = around(p, place.path, place.file, place.line, inside, NULL);
         return;
     }
-    f->raw[raw] = (struct raw){RAW_ITEM, found};
+    f->raw[raw] = (struct raw){RAW_ITEM, found, GRAPH_NONE};
     if (f->first[found] == GRAPH_NONE)
         f->first[found] = raw;
 }
@@ -195,11 +195,11 @@ static struct raw place_caller(struct finding *f, const struct graph_node *n, ui
     uint32_t found = place.line ? find_at(p, &place, &wanted) : GRAPH_NONE;
     if (found != GRAPH_NONE) { /* counted where it stands, if it has a probe */
         f->present[found] = true;
-        return (struct raw){p->nodes[found].probe ? RAW_TIME : RAW_ITEM, found};
+        return (struct raw){p->nodes[found].probe ? RAW_TIME : RAW_ITEM, found, GRAPH_NONE};
     }
     wanted.through = true;
     found = place.line ? find_at(p, &place, &wanted) : GRAPH_NONE;
-    return (struct raw){RAW_CALL, met_call(f, found, procedure)};
+    return (struct raw){RAW_CALL, met_call(f, found, procedure), GRAPH_NONE};
 }
 
 static void place_probe(struct finding *f, uint32_t raw)
@@ -208,21 +208,28 @@ static void place_probe(struct finding *f, uint32_t raw)
     const struct graph_node *n = &f->run->graph.nodes[raw];
     const struct program_site *site =
         program_site(p, module_of(f, n->module, n->build_id), n->probe.unit, n->probe.site);
-    f->raw[raw] = (struct raw){RAW_LEFT_OUT, GRAPH_NONE};
+    f->raw[raw] = (struct raw){RAW_LEFT_OUT, GRAPH_NONE, GRAPH_NONE};
     if (!site) {
         f->lost++;
         return;
     }
-    enum graph_kind kind = p->nodes[site->node].kind;
+    bool by_caller = n->probe.kind == LOUPE_SITE_PROCEDURE && n->probe.caller;
+    if (!by_caller && site->loop != GRAPH_NONE) {
+        f->raw[raw].loop = site->loop;
+        f->present[site->loop] = true;
+    }
+    if (site->node == GRAPH_NONE)
+        return;
     f->present[site->node] = true;
-    if (site->iterations)
-        f->raw[raw] = (struct raw){RAW_ITERATIONS, site->node};
-    else if (n->probe.kind != LOUPE_SITE_PROCEDURE)
-        f->raw[raw] = (struct raw){RAW_ITEM, site->node};
-    else if (kind == GRAPH_PROCEDURE && n->probe.caller)
+    f->raw[raw].item = site->node;
+    if (n->probe.kind != LOUPE_SITE_PROCEDURE)
+        f->raw[raw].role = RAW_ITEM;
+    else if (p->nodes[site->node].kind != GRAPH_PROCEDURE)
+        f->raw[raw].item = GRAPH_NONE;
+    else if (by_caller)
         f->raw[raw] = place_caller(f, n, site->node);
-    else if (kind == GRAPH_PROCEDURE)
-        f->raw[raw] = (struct raw){RAW_ENTRIES, site->node};
+    else
+        f->raw[raw].role = RAW_ENTRIES;
 }
 
 /* What stands around something that was executed is there as well. */
@@ -328,9 +335,10 @@ static void set_raw(struct finding *f, const uint32_t *map)
             const struct met_call *call = &f->calls[raw->item];
             bool unknown = call->statement == GRAPH_NONE;
             uint32_t callers = unknown ? f->items->list[call->item].unknown : call->item;
-            *raw = (struct raw){unknown ? RAW_TIME : RAW_ITEM, callers};
-        } else if (raw->item != GRAPH_NONE) {
-            raw->item = map[raw->item];
+            *raw = (struct raw){unknown ? RAW_TIME : RAW_ITEM, callers, GRAPH_NONE};
+        } else {
+            raw->item = raw->item == GRAPH_NONE ? GRAPH_NONE : map[raw->item];
+            raw->loop = raw->loop == GRAPH_NONE ? GRAPH_NONE : map[raw->loop];
         }
     }
 }
