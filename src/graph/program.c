@@ -105,6 +105,7 @@ static void add_site(struct program *p, const struct program_site *site)
     if (found != MAP_NONE) {
         struct program_site *known = &p->sites[found];
         known->node = known->node == GRAPH_NONE ? site->node : known->node;
+        known->sole = known->sole == GRAPH_NONE ? site->sole : known->sole;
         known->loop = known->loop == GRAPH_NONE ? site->loop : known->loop;
         return;
     }
@@ -159,14 +160,16 @@ void program_add(struct program *p, uint32_t module, const struct unit *unit)
         map[i] = add_node(p, &node);
         p->nodes[map[i]].flags |= u->flags;
         p->nodes[map[i]].probe |= u->site != GRAPH_NONE;
+        bool sole = u->kind == GRAPH_CALL && u->flags & UNIT_SOLE;
         struct program_site site = {.unit = unit->id,
                                     .module = module,
                                     .site = u->site,
-                                    .node = map[i],
+                                    .node = sole ? GRAPH_NONE : map[i],
+                                    .sole = sole ? map[i] : GRAPH_NONE,
                                     .loop = GRAPH_NONE};
         add_site(p, &site);
         site.site = u->kind == GRAPH_LOOP ? u->iterations : GRAPH_NONE;
-        site.node = GRAPH_NONE;
+        site.node = site.sole = GRAPH_NONE;
         site.loop = map[i];
         add_site(p, &site);
         if (u->kind == GRAPH_PROCEDURE)

@@ -34,6 +34,7 @@ struct program_site {
     uint64_t unit;
     uint32_t module, site;
     uint32_t node; /* whose executions it counts; GRAPH_NONE: none */
+    uint32_t sole; /* the only call of the procedure that `node` is; GRAPH_NONE: not so */
     uint32_t loop; /* whose iterations it counts; GRAPH_NONE: none */
 };
 

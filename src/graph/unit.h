@@ -29,6 +29,7 @@ enum unit_flag {
     UNIT_ALONE = 1 << 2,   /* left alone: no probe, by rule or by filter */
     UNIT_MACRO = 1 << 3,   /* stands in a macro */
     UNIT_SYSTEM = 1 << 4,  /* call of a procedure that a system header declares */
+    UNIT_SOLE = 1 << 5,    /* the only call of a procedure: its site is the procedure's */
 };
 
 struct unit_node {

@@ -169,7 +169,8 @@ static void insert(struct source *source, uint32_t number)
     struct construct *c = &source->constructs[number];
     switch ((int)c->kind) {
     case GRAPH_PROCEDURE:
-        put(c, number, c->open, true, false, xasprintf(" LOUPE_PROCEDURE(%u)", c->site));
+        put(c, number, c->open, true, false,
+            xasprintf(c->sole ? " LOUPE_SOLE(%u)" : " LOUPE_PROCEDURE(%u)", c->site));
         break;
     case GRAPH_CALL:
         put(c, number, c->open, true, false,
@@ -196,6 +197,7 @@ void source_decide(struct source *source)
     quiet_calls(source);
     settle(source);
     find_turns(source);
+    source_uses(source);
     for (uint32_t i = 0; i < source->count; i++) {
         struct construct *c = &source->constructs[i];
         if (c->kind == GRAPH_COMMUNICATION)
@@ -204,13 +206,20 @@ void source_decide(struct source *source)
             c->flags |= UNIT_ALONE;
             continue;
         }
+        if (c->kind == GRAPH_CALL && c->sole)
+            continue;
         c->site = source->sites++;
         c->counts = c->kind == GRAPH_LOOP && c->busy && !c->turned && c->body_close > c->body_open;
         if (c->counts)
             c->iterations = source->sites++;
         insert(source, i);
+    }
+    for (size_t i = 0; i < source->count; i++) {
+        struct construct *c = &source->constructs[i];
+        if (c->kind == GRAPH_CALL && c->sole)
+            c->site = source->constructs[c->target].site;
         struct construct *around = c->turn == GRAPH_NONE ? NULL : &source->constructs[c->turn];
-        if (around && !around->quiet && around->iterations == GRAPH_NONE)
+        if (around && c->site != GRAPH_NONE && !around->quiet && around->iterations == GRAPH_NONE)
             around->iterations = c->site;
     }
 }

@@ -186,12 +186,20 @@ static void name_procedure(struct walker *w, uint32_t number, CXCursor cursor)
     c->linkage = xstrdup(callee->linkage);
     c->flags |= callee->flags & UNIT_STATIC;
     c->quiet = callee->alone;
+    c->pattern = name_in_template(cursor);
+    c->declaration = clang_getCanonicalCursor(cursor);
+    c->bounded = c->flags & UNIT_STATIC && !callee->bound && !c->pattern &&
+                 clang_getCursorKind(cursor) == CXCursor_FunctionDecl;
+    c->cleans =
+        clang_Cursor_getNumArguments(cursor) == 1 &&
+        clang_getCanonicalType(clang_getCursorType(clang_Cursor_getArgument(cursor, 0))).kind ==
+            CXType_Pointer;
     c->always = !strcmp(c->linkage, "main");
     char *signature = name_take(clang_getCursorDisplayName(cursor));
     if (filter_excludes_procedure(&w->source->filter, c->name, signature, c->linkage))
         c->quiet = "the filter excludes it";
     free(signature);
-    if (!c->quiet && !w->source->all && name_in_template(cursor))
+    if (!c->quiet && !w->source->all && c->pattern)
         c->quiet = "a template";
     if (!c->quiet && !w->source->all && clang_Cursor_isFunctionInlined(cursor))
         c->quiet = "inline";

@@ -222,7 +222,11 @@ static void place_probe(struct finding *f, uint32_t raw)
         return;
     f->present[site->node] = true;
     f->raw[raw].item = site->node;
-    if (n->probe.kind != LOUPE_SITE_PROCEDURE)
+    if (n->probe.kind == LOUPE_SITE_SOLE && site->sole != GRAPH_NONE) {
+        f->present[site->sole] = true;
+        f->raw[raw].item = site->sole;
+        f->raw[raw].role = RAW_SOLE;
+    } else if (n->probe.kind != LOUPE_SITE_PROCEDURE && n->probe.kind != LOUPE_SITE_SOLE)
         f->raw[raw].role = RAW_ITEM;
     else if (p->nodes[site->node].kind != GRAPH_PROCEDURE)
         f->raw[raw].item = GRAPH_NONE;

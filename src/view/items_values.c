@@ -77,6 +77,11 @@ static void take_raw(struct accounting *a, const struct run_value *value)
     case RAW_LEFT_OUT:
     case RAW_CALL: break;
     case RAW_ITEM: run_value_merge(v, value); break;
+    case RAW_SOLE:
+        run_value_merge(v, value);
+        if (a->items->list[raw->item].callee != GRAPH_NONE)
+            a->accounts[a->items->list[raw->item].callee].v.count += value->count;
+        break;
     case RAW_TIME: add_time(v, value); break;
     case RAW_ENTRIES:
         v->count += value->count;

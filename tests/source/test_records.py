@@ -24,6 +24,30 @@ def test_callers():
         lt.ok(cheap["time_s"] < 0.05 * dear["time_s"], "the cheap ones stay cheap", cheap, dear)
 
 
+def test_sole():
+    """A procedure that one statement calls: its entries are the statement's executions."""
+    program = st.build("sole.c", COMPILER)
+    for budget in ("off", "5%"):
+        run = st.monitor([program], "sole.c", "--budget", budget)
+        told = dict(line.split() for line in run.result.out.splitlines())
+        for name, count in (("step", 20000), ("dear", 50)):
+            procedure = run.one("procedure", name=name)
+            lt.equal([(c.get("line"), c["count"]) for c in procedure["callers"]], [(run.lines[name], count)],
+                     f"{name} has its one caller, budget {budget}")
+            lt.equal(procedure["count"], count, "and its count")
+            call = run.one("call", line=run.lines[name], name=name)
+            lt.equal((call["count"], call["time_s"]), (count, procedure["time_s"]), "which the call has as well")
+            loop = run.one("loop", line=run.lines[name] - 1)
+            lt.equal((loop["count"], loop["iterations"]), (1, count), "and the loop around it")
+        st.close(run.one("procedure", name="dear")["time_s"], float(told["dear"]), 0.03, "time of the dear one")
+        if budget == "off":
+            lt.ok(run.one("procedure", name="step")["time_s"] < 1.05 * float(told["steps"]), "and of the other")
+        compare = run.one("procedure", name="compare")
+        lines = sorted((c.get("line") or 0, c["count"]) for c in compare["callers"])
+        lt.equal((lines[0][0], lines[-1]), (0, (run.lines["compare"], 1)),
+                 "a callback with one direct call has that and an unknown caller")
+
+
 def test_recursion():
     program = st.build("recursion.c", COMPILER)
     run = st.monitor([program], "recursion.c", "--budget", "off")
@@ -48,4 +72,4 @@ def test_recursion():
 
 
 if __name__ == "__main__":
-    lt.main(test_callers, test_recursion)
+    lt.main(test_callers, test_sole, test_recursion)

@@ -135,6 +135,39 @@ static void test_iterations(void)
     run_free(run);
 }
 
+/* The entries of a procedure that one statement calls are its executions. */
+static void test_sole(void)
+{
+    static const char *const tables[] = {HEAD "p|-|0|-|0|1|9|0|main|main\n"
+                                              "l|0|1|2|0|2|4|0|for|-\n"
+                                              "c|1|2|-|0|3|3|34|f|f@1\n"
+                                              "p|-|2|-|0|20|24|2|f|f@1\n"
+                                              "c|3|3|-|0|21|21|34|g|g@1\n"
+                                              "p|-|3|-|0|30|31|2|g|g@1\n",
+                                         HEAD "p|-|0|-|0|30|31|2|g|g@2\n", NULL};
+    begin(tables);
+    probe(1, 0, PROCEDURE, 1, -1);
+    from(1, 0, "libc", 77, 1, 10);
+    probe(1, 1, LOOP, 1, 9);
+    struct run_value *v = probe(1, 2, SOLE, 40, 8);
+    v->error = 0.5;
+    v->estimated = 30;
+    probe(1, 3, SOLE, 80, 3);
+    structure();
+    uint32_t f = procedure("f"), g = procedure("g");
+    has(f, "a procedure with one caller", 40, 8, 5);
+    has(find(GRAPH_CALL, "f", 3), "its caller has count and time", 40, 8, 0);
+    has(g, "another", 80, 3, 3);
+    has(find(GRAPH_CALL, "g", 21), "with its own", 80, 3, 0);
+    struct run_value call = run_total(run, find(GRAPH_CALL, "f", 3));
+    ok(near(call.error, 0.5) && call.estimated == 30 && near(run_total(run, f).error, 0.5),
+       "and error");
+    ok(run_total(run, find(GRAPH_LOOP, "for", 2)).iterations == 40, "it counts turns as well");
+    ok(!unknown(f) && !unknown(g), "nobody else called them");
+    ok(near(sum_of_self(), 10), "self times add up");
+    run_free(run);
+}
+
 /* Entries that come with a return address, though they are direct calls. */
 static void test_direct_by_address(void)
 {
@@ -304,6 +337,7 @@ int main(void)
 {
     test_figure12();
     test_iterations();
+    test_sole();
     test_direct_by_address();
     test_ranks();
     test_estimates();
