@@ -37,6 +37,8 @@ enum loupe_site_kind {
     LOUPE_SITE_POINTER,       /* call through a pointer, or virtual: counted here */
     LOUPE_SITE_LOOP,
     LOUPE_SITE_ITERATION, /* only counted */
+    LOUPE_SITE_SOLE,      /* entry of a procedure that a single statement calls: timed here */
+    LOUPE_SITE_RECURSIVE, /* entry of a procedure: one without a direct call is recursive */
     LOUPE_SITE_KINDS
 };
 #define LOUPE_SITE(kind, key) ((unsigned long long)(kind) << 56 | (key))
@@ -223,6 +225,7 @@ LOUPE_INLINE void loupe_leave_(void **frame)
     __attribute__((cleanup(loupe_leave_), unused)) void *loupe_frame_##site##_ = entered;
 #define LOUPE_PROCEDURE(site)                                                                      \
     LOUPE_TIMED_(site, LOUPE_BEGIN_(site))                      /* { LOUPE_PROCEDURE(7) ... } */
+#define LOUPE_SOLE(site) LOUPE_TIMED_(site, LOUPE_ENTER_(site)) /* { LOUPE_SOLE(7) ... } */
 #define LOUPE_LOOP(site) LOUPE_TIMED_(site, LOUPE_ENTER_(site)) /* { LOUPE_LOOP(8) for ... } */
 #define LOUPE_STATEMENT(site)                                                                      \
     LOUPE_TIMED_(site, LOUPE_ENTER_(site))        /* { LOUPE_STATEMENT(9) f(x); } */

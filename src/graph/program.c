@@ -93,10 +93,22 @@ const struct program_site *program_site(const struct program *p, uint32_t module
     return found == MAP_NONE ? NULL : &p->sites[found];
 }
 
+/* A site may stand at a statement and count the turns of the loop around it as well. */
 static void add_site(struct program *p, const struct program_site *site)
 {
-    if (site->site == GRAPH_NONE || program_site(p, site->module, site->unit, site->site))
+    uint32_t found = site->site == GRAPH_NONE
+                         ? MAP_NONE
+                         : map_find(&p->site_map, hash_site(site->module, site->unit, site->site),
+                                    same_site, site, p);
+    if (site->site == GRAPH_NONE)
         return;
+    if (found != MAP_NONE) {
+        struct program_site *known = &p->sites[found];
+        known->node = known->node == GRAPH_NONE ? site->node : known->node;
+        known->sole = known->sole == GRAPH_NONE ? site->sole : known->sole;
+        known->loop = known->loop == GRAPH_NONE ? site->loop : known->loop;
+        return;
+    }
     *VEC_PUSH(p->sites, p->site_count, p->site_room) = *site;
     map_add(&p->site_map, hash_site(site->module, site->unit, site->site),
             (uint32_t)(p->site_count - 1));
@@ -147,12 +159,19 @@ void program_add(struct program *p, uint32_t module, const struct unit *unit)
         };
         map[i] = add_node(p, &node);
         p->nodes[map[i]].flags |= u->flags;
+        p->nodes[map[i]].mixed |= !(u->flags & UNIT_RECURSIVE);
         p->nodes[map[i]].probe |= u->site != GRAPH_NONE;
-        struct program_site site = {
-            .unit = unit->id, .module = module, .site = u->site, .node = map[i]};
+        bool sole = u->kind == GRAPH_CALL && u->flags & UNIT_SOLE;
+        struct program_site site = {.unit = unit->id,
+                                    .module = module,
+                                    .site = u->site,
+                                    .node = sole ? GRAPH_NONE : map[i],
+                                    .sole = sole ? map[i] : GRAPH_NONE,
+                                    .loop = GRAPH_NONE};
         add_site(p, &site);
-        site.site = u->iterations;
-        site.iterations = true;
+        site.site = u->kind == GRAPH_LOOP ? u->iterations : GRAPH_NONE;
+        site.node = site.sole = GRAPH_NONE;
+        site.loop = map[i];
         add_site(p, &site);
         if (u->kind == GRAPH_PROCEDURE)
             add_linkage(p, u->linkage, module, map[i]);

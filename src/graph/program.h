@@ -18,6 +18,7 @@ struct program_node {
     uint32_t module; /* of the first unit that has it */
     uint32_t line, end_line;
     uint32_t flags; /* enum unit_flag, of all units together */
+    bool mixed;     /* some unit has it without UNIT_RECURSIVE */
     bool probe;     /* has a site in some unit */
     char *name;
     const char *file; /* as a person would type it; in full if that would mean two files */
@@ -33,8 +34,9 @@ struct program_file {
 struct program_site {
     uint64_t unit;
     uint32_t module, site;
-    uint32_t node;
-    bool iterations; /* counts the iterations of the loop, not its executions */
+    uint32_t node; /* whose executions it counts; GRAPH_NONE: none */
+    uint32_t sole; /* the only call of the procedure that `node` is; GRAPH_NONE: not so */
+    uint32_t loop; /* whose iterations it counts; GRAPH_NONE: none */
 };
 
 struct program { /* zeroed: empty */
@@ -61,7 +63,7 @@ void program_free(struct program *program); /* what it holds */
 /* All nodes as they are written: procedures by file and line, behind each what is in it. free() */
 uint32_t *program_order(const struct program *program);
 
-/* The node that a site counts for; NULL: there is no such site. */
+/* The nodes that a site counts for; NULL: there is no such site. */
 const struct program_site *program_site(const struct program *program, uint32_t module,
                                         uint64_t unit, uint32_t site);
 

@@ -201,23 +201,6 @@ SLOW_PATH void loupe_probe_visit(void)
     visit_slowly(at, address);
 }
 
-/* A loop, or a call of something that has no probes. */
-static inline void *enter_own(struct probe_thread *p, struct probe_site *s, uintptr_t sp)
-{
-    if (UNLIKELY(s->open)) { /* inside itself, by recursion: in the time of the outer one */
-        sample_never(s, NULL);
-        count_only(p, s);
-        return NULL;
-    }
-    if (!sampled(p, s))
-        return NULL;
-    if (UNLIKELY(frames_full(p))) {
-        s->missed++;
-        return NULL;
-    }
-    return open_frame(p, s, s, NULL, sp);
-}
-
 /*
  * The procedure is open already: a cycle of calls. Its time is in the frame that is open; the calls
  * from there to here are within the group and have no time of their own.
@@ -229,10 +212,29 @@ static RARELY void fold_recursion(struct probe_thread *p, struct probe_site *cal
     while (f > p->frames && f->opened != s)
         f--;
     while (++f <= p->top)
-        if (f->opened->kind == LOUPE_SITE_PROCEDURE)
+        if (f->opened->kind == LOUPE_SITE_PROCEDURE || f->opened->kind == LOUPE_SITE_SOLE)
             sample_never(f->site, f);
     if (call)
         sample_never(call, NULL);
+}
+
+/* A loop, a call of something that has no probes, or the only call of a procedure. */
+static inline void *enter_own(struct probe_thread *p, struct probe_site *s, uintptr_t sp)
+{
+    if (UNLIKELY(s->open)) { /* inside itself, by recursion: in the time of the outer one */
+        if (s->kind == LOUPE_SITE_SOLE)
+            fold_recursion(p, NULL, s);
+        sample_never(s, NULL);
+        count_only(p, s);
+        return NULL;
+    }
+    if (!sampled(p, s))
+        return NULL;
+    if (UNLIKELY(frames_full(p))) {
+        s->missed++;
+        return NULL;
+    }
+    return open_frame(p, s, s, NULL, sp);
 }
 
 static inline void *enter_called(struct probe_thread *p, struct probe_site *s,
@@ -331,7 +333,8 @@ static inline void *enter_procedure(struct probe_thread *p, struct probe_site *s
         s->calls_known = false; /* entries come and go unseen from here on */
     } else if (!call) {
         /* One inside itself has no time of its own, whoever calls it. */
-        if (!s->open && *direct_call(p, from) != from && !called_directly(p, s, from)) {
+        if (!s->open && !s->recursive && *direct_call(p, from) != from &&
+            !called_directly(p, s, from)) {
             s->unknown++;
             return enter_unknown(p, s, sp, from);
         }

@@ -201,7 +201,7 @@ static struct record_probe *new_record(struct probe_thread *p, const struct prob
 static bool is_timed(const struct probe_site *s)
 {
     return s->kind == LOUPE_SITE_LOOP || s->kind == LOUPE_SITE_STATEMENT ||
-           s->kind == LOUPE_SITE_CALL;
+           s->kind == LOUPE_SITE_CALL || s->kind == LOUPE_SITE_SOLE;
 }
 
 static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c, uint32_t number,
@@ -215,7 +215,11 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
     memset(s, 0, sizeof *s);
     s->cell = &c->cells[site];
     s->kind = (uint8_t)(entry >> 56);
+    s->recursive = s->kind == LOUPE_SITE_RECURSIVE;
+    if (s->recursive) /* in all else a procedure */
+        s->kind = LOUPE_SITE_PROCEDURE;
     s->group = probe_group(entry & ((1ull << 56) - 1));
+    s->own = s->kind == LOUPE_SITE_SOLE;
     s->size = 1;
     struct record_probe like = {.unit = u->record,
                                 .site = site,

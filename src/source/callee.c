@@ -44,6 +44,12 @@ static const char *const forbidding[] = {"*((naked))*",      "*((no_instrument_f
                                          "*((ifunc(*",       "*((optnone))*",
                                          "*((gnu_inline))*", NULL};
 
+/* Attributes by which it is called without being named. */
+static const char *const binding[] = {"*((used))*",     "*::used]]*",      "*((retain))*",
+                                      "*::retain]]*",   "*((constructor*", "*::constructor*",
+                                      "*((destructor*", "*::destructor*",  "*((alias(*",
+                                      "*((ifunc(*",     "*((weak*",        NULL};
+
 static bool is_communication(const char *name)
 {
     name += *name == 'P';
@@ -143,6 +149,7 @@ static struct callee describe(const struct source *source, CXCursor declaration)
         c.flags |= UNIT_SYSTEM;
     c.quiet = quiet_reason(source, &c, text, plain);
     c.alone = alone_reason(source, &c, text);
+    c.bound = among(binding, text);
     free(plain);
     free(own);
     free(first);

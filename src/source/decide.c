@@ -143,8 +143,18 @@ static void settle(struct source *source)
     quiet_loops(source);
     for (size_t i = source->count; i-- > 0;) {
         const struct construct *c = &source->constructs[i];
-        if (c->parent != GRAPH_NONE && (c->busy || (!c->quiet && c->kind != GRAPH_PROCEDURE)))
+        if (c->parent != GRAPH_NONE && (c->busy || (!c->quiet && c->kind == GRAPH_LOOP)))
             source->constructs[c->parent].busy = true;
+    }
+}
+
+/* Loops that have something in them that counts their turns. */
+static void find_turns(struct source *source)
+{
+    for (size_t i = 0; i < source->count; i++) {
+        const struct construct *c = &source->constructs[i];
+        if (c->turn != GRAPH_NONE && !c->quiet && !c->recursive && c->kind != GRAPH_COMMUNICATION)
+            source->constructs[c->turn].turned = true;
     }
 }
 
@@ -159,7 +169,8 @@ static void insert(struct source *source, uint32_t number)
     struct construct *c = &source->constructs[number];
     switch ((int)c->kind) {
     case GRAPH_PROCEDURE:
-        put(c, number, c->open, true, false, xasprintf(" LOUPE_PROCEDURE(%u)", c->site));
+        put(c, number, c->open, true, false,
+            xasprintf(c->sole ? " LOUPE_SOLE(%u)" : " LOUPE_PROCEDURE(%u)", c->site));
         break;
     case GRAPH_CALL:
         put(c, number, c->open, true, false,
@@ -169,7 +180,7 @@ static void insert(struct source *source, uint32_t number)
     case GRAPH_LOOP:
         put(c, number, c->open, true, false, xasprintf("{ LOUPE_LOOP(%u) ", c->site));
         put(c, number, c->close, false, false, xstrdup(" }"));
-        if (c->iterations != GRAPH_NONE) {
+        if (c->counts) {
             put(c, number, c->body_open, true, true,
                 xasprintf("{ LOUPE_ITERATION(%u) ", c->iterations));
             put(c, number, c->body_close, false, true, xstrdup(" }"));
@@ -185,6 +196,8 @@ void source_decide(struct source *source)
     find_leaves(source);
     quiet_calls(source);
     settle(source);
+    source_uses(source);
+    find_turns(source);
     for (uint32_t i = 0; i < source->count; i++) {
         struct construct *c = &source->constructs[i];
         if (c->kind == GRAPH_COMMUNICATION)
@@ -193,9 +206,20 @@ void source_decide(struct source *source)
             c->flags |= UNIT_ALONE;
             continue;
         }
+        if (c->kind == GRAPH_CALL && (c->sole || c->recursive))
+            continue;
         c->site = source->sites++;
-        if (c->kind == GRAPH_LOOP && c->busy && c->body_close > c->body_open)
+        c->counts = c->kind == GRAPH_LOOP && c->busy && !c->turned && c->body_close > c->body_open;
+        if (c->counts)
             c->iterations = source->sites++;
         insert(source, i);
+    }
+    for (size_t i = 0; i < source->count; i++) {
+        struct construct *c = &source->constructs[i];
+        if (c->kind == GRAPH_CALL && c->sole)
+            c->site = source->constructs[c->target].site;
+        struct construct *around = c->turn == GRAPH_NONE ? NULL : &source->constructs[c->turn];
+        if (around && c->site != GRAPH_NONE && !around->quiet && around->iterations == GRAPH_NONE)
+            around->iterations = c->site;
     }
 }

@@ -214,15 +214,65 @@ static void walk_call(struct walker *w, CXCursor cursor)
             add_call(w, cursor, declaration);
         else if (builtin && strcmp(name, "__builtin_expect") && !w->quiet)
             inner.quiet = "an argument of a builtin";
+        if (!builtin && w->source->cplusplus)
+            walk_leave(w); /* by an exception */
         free(name);
     }
     walk_inside(&inner, cursor);
 }
 
-void walk_expression(struct walker *w, CXCursor cursor)
+/* && and ||, whose right side may be left out. What cannot be told is taken for one. */
+static bool is_logical(struct walker *w, CXCursor cursor)
+{
+    struct children all = walk_children(cursor);
+    bool is = true;
+    if (all.count == 2) {
+        struct place left = place_of(w->source, all.all[0]);
+        struct place right = place_of(w->source, all.all[1]);
+        const struct text *text = left.text;
+        uint32_t t = text && text == right.text && text->cut ? text_token_from(text, left.end) : 0;
+        is = !t || t >= text->count || text->tokens[t].macro || text_is(text, t, "and") ||
+             text_is(text, t, "or");
+        for (; !is && t < text->count && text->tokens[t].start < right.start; t++)
+            is = t + 1 < text->count && text->tokens[t].kind == text->tokens[t + 1].kind &&
+                 (text->tokens[t].kind == '&' || text->tokens[t].kind == '|');
+    }
+    walk_children_free(&all);
+    return is;
+}
+
+/* Is everything in it evaluated whenever it is? */
+static bool is_whole(struct walker *w, CXCursor cursor)
 {
     switch ((int)clang_getCursorKind(cursor)) {
+    case CXCursor_BinaryOperator: return !is_logical(w, cursor);
+    case CXCursor_CallExpr:
+    case CXCursor_CompoundAssignOperator:
+    case CXCursor_UnaryOperator:
+    case CXCursor_UnexposedExpr:
+    case CXCursor_ParenExpr:
+    case CXCursor_CStyleCastExpr:
+    case CXCursor_CXXStaticCastExpr:
+    case CXCursor_MemberRefExpr:
+    case CXCursor_ArraySubscriptExpr: return true;
+    default: return false;
+    }
+}
+
+void walk_expression(struct walker *outer, CXCursor cursor)
+{
+    struct walker inner = *outer, *w = &inner;
+    if (w->turn != GRAPH_NONE && !is_whole(w, cursor))
+        w->turn = GRAPH_NONE;
+    switch ((int)clang_getCursorKind(cursor)) {
     case CXCursor_CallExpr: walk_call(w, cursor); break;
+    case CXCursor_CXXThrowExpr:
+    case CXCursor_CXXNewExpr:
+    case CXCursor_CXXDynamicCastExpr:
+        walk_leave(w);
+        walk_inside(w, cursor);
+        break;
+    case CXCursor_CXXTypeidExpr: walk_leave(w); break;
     case CXCursor_LambdaExpr: walk_procedure(w, cursor); break;
     case CXCursor_StmtExpr: {
         struct children all = walk_children(cursor);
@@ -236,7 +286,6 @@ void walk_expression(struct walker *w, CXCursor cursor)
             w->jumps->computed = true;
         break;
     case CXCursor_UnaryExpr: /* sizeof, alignof, noexcept */
-    case CXCursor_CXXTypeidExpr:
     case CXCursor_GenericSelectionExpr:
     case CXCursor_BlockExpr:
     case CXCursor_DeclRefExpr: break;

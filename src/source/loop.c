@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static bool is_loop(enum CXCursorKind kind)
+bool walk_is_loop(enum CXCursorKind kind)
 {
     return kind == CXCursor_ForStmt || kind == CXCursor_WhileStmt || kind == CXCursor_DoStmt ||
            kind == CXCursor_CXXForRangeStmt;
@@ -65,7 +65,7 @@ static CXCursor only_loop(CXCursor body)
         body = all.count == 1 ? all.all[0] : clang_getNullCursor();
         walk_children_free(&all);
     }
-    return is_loop(clang_getCursorKind(body)) ? body : clang_getNullCursor();
+    return walk_is_loop(clang_getCursorKind(body)) ? body : clang_getNullCursor();
 }
 
 static const char *loop_name(enum CXCursorKind kind)
@@ -116,15 +116,17 @@ static void walk_parts_of(struct walker *w, const struct children *all, size_t b
     struct walker header = *w, inner = *w;
     static const struct spot nowhere = {.next = TEXT_NONE, .wrapper = TEXT_NONE};
     header.nested = clang_getNullCursor();
+    header.turn = GRAPH_NONE;
     if (pragmas->loop && !w->quiet)
         header.quiet = "the head of a loop under an OpenMP pragma";
     if (pragmas->hint && !w->quiet)
         inner.quiet = "a pragma says what becomes of the loop";
     for (size_t i = 0; i < all->count; i++) {
         enum CXCursorKind kind = clang_getCursorKind(all->all[i]);
-        if (i == body)
+        if (i == body) {
+            inner.leaves_before = *w->leaves;
             walk_statement(&inner, all->all[i], inside);
-        else if (clang_isStatement(kind))
+        } else if (clang_isStatement(kind))
             walk_statement(&header, all->all[i], &nowhere);
         else if (clang_isExpression(kind))
             walk_expression(&header, all->all[i]);
@@ -153,6 +155,7 @@ void walk_loop(struct walker *w, CXCursor cursor, const struct spot *spot)
     struct walker inner = *w;
     long long turns;
     bool once = kind == CXCursor_DoStmt && constant(all.all[all.count - 1], &turns) && !turns;
+    inner.turn = GRAPH_NONE;
     if (!once) {
         uint32_t number = walk_add(w, GRAPH_LOOP, cursor, &place);
         struct construct *c = &w->source->constructs[number];
@@ -160,7 +163,7 @@ void walk_loop(struct walker *w, CXCursor cursor, const struct spot *spot)
         c->name = xstrdup(loop_name(kind));
         c->small = is_small(cursor, &all);
         c->quiet = quiet_loop(w, cursor, &place, spot, c);
-        inner.parent = number;
+        inner.parent = inner.turn = number;
         inner.nested = pragmas.loop ? only_loop(all.all[body]) : clang_getNullCursor();
         inner.loops_alone = w->loops_alone || pragmas.nest;
         if (!c->quiet && !inner.loops_alone && clang_Cursor_isNull(inner.nested))

@@ -22,6 +22,8 @@ enum site_kind {
     SITE_POINTER,
     SITE_LOOP,
     SITE_ITERATION,
+    SITE_SOLE,
+    SITE_RECURSIVE,
 };
 
 struct construct {
@@ -42,10 +44,20 @@ struct construct {
     bool calls;                /* something is called in it, probe or not */
     bool measures;             /* loop: something in it has a probe of its own, or communicates */
     unsigned parts;            /* loops and calls directly in it */
-    bool busy;                 /* there is a probe in it */
+    bool busy;                 /* loop: there is one with a probe in it */
+    bool turned;               /* loop: something with a probe is executed once in each turn */
+    bool counts;               /* loop: it has a probe for its turns */
     bool implicit;             /* call: nobody wrote it (constructors, operators) */
+    bool pattern;              /* procedure: a template, or in one */
+    bool bounded;              /* procedure: only this unit can name it */
+    bool cleans;               /* procedure: a cleanup attribute could name it */
+    bool sole;                 /* procedure: one statement calls it; call: it is that one */
+    bool recursive;            /* procedure: its other callers have probes; call: one of itself */
+    CXCursor declaration;      /* procedure: its first */
+    uint32_t target, callers;  /* uses.c: what it calls; how many statements call it */
     bool always;               /* procedure: main, and what --all does not change */
     uint32_t procedure;        /* that contains it; of a procedure, itself */
+    uint32_t turn;             /* loop whose every turn executes it once; GRAPH_NONE: none */
     uint32_t site, iterations; /* GRAPH_NONE: none */
 };
 
@@ -57,6 +69,7 @@ struct callee { /* a procedure that is called or defined, by its declaration */
     const char *alone;  /* why its body has none */
     bool twice;         /* setjmp and its like */
     bool communication; /* MPI */
+    bool bound;         /* an attribute makes others than those who name it call it */
 };
 
 struct source {
@@ -89,6 +102,8 @@ void source_free(struct source *source);
 void source_walk(struct source *source);
 /* decide.c: probes, sites, and what is inserted. */
 void source_decide(struct source *source);
+/* uses.c: calls that need no probe, as the entries of what they call are theirs. */
+void source_uses(struct source *source);
 /* write.c: the files below `output`; 0 or -errno. */
 int source_write(struct source *source);
 /* table.c: the static tables. */

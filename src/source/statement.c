@@ -240,9 +240,23 @@ static void walk_declarations(struct walker *w, CXCursor cursor)
     walk_children_free(&all);
 }
 
-void walk_statement(struct walker *w, CXCursor cursor, const struct spot *spot)
+static bool leaves(enum CXCursorKind kind)
+{
+    return kind == CXCursor_LabelStmt || kind == CXCursor_CaseStmt ||
+           kind == CXCursor_DefaultStmt || kind == CXCursor_GotoStmt ||
+           kind == CXCursor_IndirectGotoStmt || kind == CXCursor_BreakStmt ||
+           kind == CXCursor_ContinueStmt || kind == CXCursor_ReturnStmt;
+}
+
+void walk_statement(struct walker *outer, CXCursor cursor, const struct spot *spot)
 {
     enum CXCursorKind kind = clang_getCursorKind(cursor);
+    struct walker inner = *outer, *w = &inner;
+    if (leaves(kind))
+        walk_leave(w);
+    if (kind != CXCursor_CompoundStmt && kind != CXCursor_DeclStmt && !walk_is_loop(kind) &&
+        !clang_isExpression(kind))
+        w->turn = GRAPH_NONE;
     if (kind != CXCursor_CompoundStmt && kind != CXCursor_NullStmt)
         ++*w->statements;
     switch ((int)kind) {

@@ -35,7 +35,7 @@ void source_tables(const struct source *source, struct unit *unit)
 static enum site_kind kind_of(const struct construct *c)
 {
     if (c->kind == GRAPH_PROCEDURE)
-        return SITE_PROCEDURE;
+        return c->sole ? SITE_SOLE : c->recursive ? SITE_RECURSIVE : SITE_PROCEDURE;
     if (c->kind == GRAPH_LOOP)
         return SITE_LOOP;
     if (c->flags & UNIT_POINTER)
@@ -55,9 +55,9 @@ static void put_sites(const struct source *source, struct strbuf *out)
     strbuf_puts(out, "#define LOUPE_UNIT_TABLE");
     for (size_t i = 0; i < source->count; i++) {
         const struct construct *c = &source->constructs[i];
-        if (c->site != GRAPH_NONE)
+        if (c->site != GRAPH_NONE && !(c->kind == GRAPH_CALL && c->sole))
             put_site(out, kind_of(c), c->linkage ? unit_key(c->linkage) : 0);
-        if (c->iterations != GRAPH_NONE)
+        if (c->counts)
             put_site(out, SITE_ITERATION, 0);
     }
     strbuf_puts(out, "\n");

@@ -43,6 +43,7 @@ uint32_t walk_add(struct walker *w, enum graph_kind kind, CXCursor cursor,
                             .start = place->start,
                             .end = place->end,
                             .procedure = kind == GRAPH_PROCEDURE ? number : w->procedure,
+                            .turn = kind == GRAPH_PROCEDURE ? GRAPH_NONE : walk_turn(w),
                             .site = GRAPH_NONE,
                             .iterations = GRAPH_NONE};
     CXString file;
@@ -70,6 +71,17 @@ void walk_set_end(struct walker *w, uint32_t construct, CXCursor cursor)
 const struct text *walk_text(const struct walker *w)
 {
     return w->procedure == GRAPH_NONE ? NULL : w->source->constructs[w->procedure].text;
+}
+
+uint32_t walk_turn(const struct walker *w)
+{
+    return w->turn != GRAPH_NONE && *w->leaves == w->leaves_before ? w->turn : GRAPH_NONE;
+}
+
+void walk_leave(struct walker *w)
+{
+    if (w->leaves)
+        ++*w->leaves;
 }
 
 /* Words in a body, or before it, that forbid a probe. */
@@ -174,12 +186,20 @@ static void name_procedure(struct walker *w, uint32_t number, CXCursor cursor)
     c->linkage = xstrdup(callee->linkage);
     c->flags |= callee->flags & UNIT_STATIC;
     c->quiet = callee->alone;
+    c->pattern = name_in_template(cursor);
+    c->declaration = clang_getCanonicalCursor(cursor);
+    c->bounded = c->flags & UNIT_STATIC && !callee->bound && !c->pattern &&
+                 clang_getCursorKind(cursor) == CXCursor_FunctionDecl;
+    c->cleans =
+        clang_Cursor_getNumArguments(cursor) == 1 &&
+        clang_getCanonicalType(clang_getCursorType(clang_Cursor_getArgument(cursor, 0))).kind ==
+            CXType_Pointer;
     c->always = !strcmp(c->linkage, "main");
     char *signature = name_take(clang_getCursorDisplayName(cursor));
     if (filter_excludes_procedure(&w->source->filter, c->name, signature, c->linkage))
         c->quiet = "the filter excludes it";
     free(signature);
-    if (!c->quiet && !w->source->all && name_in_template(cursor))
+    if (!c->quiet && !w->source->all && c->pattern)
         c->quiet = "a template";
     if (!c->quiet && !w->source->all && clang_Cursor_isFunctionInlined(cursor))
         c->quiet = "inline";
@@ -204,13 +224,15 @@ enum { LEAF_STATEMENTS = 6 };
 static void walk_body(struct walker *w, uint32_t number, CXCursor body, const struct children *all)
 {
     struct jumps jumps = {.enclosing_switch = UINT32_MAX};
-    unsigned statements = 0;
+    unsigned statements = 0, leaves = 0;
     bool assembler = false;
     struct walker inner = {.source = w->source,
                            .procedure = number,
                            .parent = number,
                            .jumps = &jumps,
                            .statements = &statements,
+                           .turn = GRAPH_NONE,
+                           .leaves = &leaves,
                            .assembler = &assembler,
                            .nested = clang_getNullCursor()};
     inner.quiet = "it is evaluated before the body";
@@ -303,6 +325,7 @@ void source_walk(struct source *source)
     struct walker w = {.source = source,
                        .procedure = GRAPH_NONE,
                        .parent = GRAPH_NONE,
+                       .turn = GRAPH_NONE,
                        .nested = clang_getNullCursor()};
     clang_visitChildren(clang_getTranslationUnitCursor(source->unit), visit_declaration, &w);
 }

@@ -151,7 +151,7 @@ static void place_communication(struct finding *f, uint32_t raw)
     const struct program *p = &f->items->program;
     const struct graph_node *n = &f->run->graph.nodes[raw];
     struct resolver_place place = {0};
-    f->raw[raw] = (struct raw){RAW_APART, GRAPH_NONE};
+    f->raw[raw] = (struct raw){RAW_APART, GRAPH_NONE, GRAPH_NONE};
     if (n->kind != GRAPH_COMMUNICATION)
         return;
     if (!n->line) {
@@ -168,7 +168,7 @@ static void place_communication(struct finding *f, uint32_t raw)
         f->raw[raw].item = around(p, place.path, place.file, place.line, inside, NULL);
         return;
     }
-    f->raw[raw] = (struct raw){RAW_ITEM, found};
+    f->raw[raw] = (struct raw){RAW_ITEM, found, GRAPH_NONE};
     if (f->first[found] == GRAPH_NONE)
         f->first[found] = raw;
 }
@@ -195,11 +195,11 @@ static struct raw place_caller(struct finding *f, const struct graph_node *n, ui
     uint32_t found = place.line ? find_at(p, &place, &wanted) : GRAPH_NONE;
     if (found != GRAPH_NONE) { /* counted where it stands, if it has a probe */
         f->present[found] = true;
-        return (struct raw){p->nodes[found].probe ? RAW_TIME : RAW_ITEM, found};
+        return (struct raw){p->nodes[found].probe ? RAW_TIME : RAW_ITEM, found, GRAPH_NONE};
     }
     wanted.through = true;
     found = place.line ? find_at(p, &place, &wanted) : GRAPH_NONE;
-    return (struct raw){RAW_CALL, met_call(f, found, procedure)};
+    return (struct raw){RAW_CALL, met_call(f, found, procedure), GRAPH_NONE};
 }
 
 static void place_probe(struct finding *f, uint32_t raw)
@@ -208,21 +208,53 @@ static void place_probe(struct finding *f, uint32_t raw)
     const struct graph_node *n = &f->run->graph.nodes[raw];
     const struct program_site *site =
         program_site(p, module_of(f, n->module, n->build_id), n->probe.unit, n->probe.site);
-    f->raw[raw] = (struct raw){RAW_LEFT_OUT, GRAPH_NONE};
+    f->raw[raw] = (struct raw){RAW_LEFT_OUT, GRAPH_NONE, GRAPH_NONE};
     if (!site) {
         f->lost++;
         return;
     }
-    enum graph_kind kind = p->nodes[site->node].kind;
+    bool by_caller = n->probe.kind == LOUPE_SITE_PROCEDURE && n->probe.caller;
+    if (!by_caller && site->loop != GRAPH_NONE) {
+        f->raw[raw].loop = site->loop;
+        f->present[site->loop] = true;
+    }
+    if (site->node == GRAPH_NONE)
+        return;
     f->present[site->node] = true;
-    if (site->iterations)
-        f->raw[raw] = (struct raw){RAW_ITERATIONS, site->node};
-    else if (n->probe.kind != LOUPE_SITE_PROCEDURE)
-        f->raw[raw] = (struct raw){RAW_ITEM, site->node};
-    else if (kind == GRAPH_PROCEDURE && n->probe.caller)
+    f->raw[raw].item = site->node;
+    if (n->probe.kind == LOUPE_SITE_SOLE && site->sole != GRAPH_NONE) {
+        f->present[site->sole] = true;
+        f->raw[raw].item = site->sole;
+        f->raw[raw].role = RAW_SOLE;
+    } else if (n->probe.kind != LOUPE_SITE_PROCEDURE && n->probe.kind != LOUPE_SITE_SOLE)
+        f->raw[raw].role = RAW_ITEM;
+    else if (p->nodes[site->node].kind != GRAPH_PROCEDURE)
+        f->raw[raw].item = GRAPH_NONE;
+    else if (by_caller)
         f->raw[raw] = place_caller(f, n, site->node);
-    else if (kind == GRAPH_PROCEDURE)
-        f->raw[raw] = (struct raw){RAW_ENTRIES, site->node};
+    else
+        f->raw[raw].role = RAW_ENTRIES;
+}
+
+/* The calls of itself that a procedure's entries count: one statement; GRAPH_NONE: several. */
+static uint32_t recursive_call(const struct program *p, uint32_t procedure)
+{
+    uint32_t found = GRAPH_NONE;
+    for (uint32_t i = procedure + 1; i < p->count; i++) {
+        const struct program_node *n = &p->nodes[i];
+        if (n->kind != GRAPH_CALL || n->procedure != procedure || n->callee != procedure)
+            continue;
+        if (found != GRAPH_NONE)
+            return GRAPH_NONE;
+        found = i;
+    }
+    return found;
+}
+
+static bool is_recursive(const struct program *p, uint32_t node)
+{
+    return p->nodes[node].kind == GRAPH_PROCEDURE && p->nodes[node].flags & UNIT_RECURSIVE &&
+           !p->nodes[node].mixed;
 }
 
 /* What stands around something that was executed is there as well. */
@@ -238,6 +270,11 @@ static void mark_present(struct finding *f)
         f->present[f->calls[i].callee] = true;
         if (f->calls[i].statement != GRAPH_NONE)
             f->present[f->calls[i].statement] = true;
+    }
+    for (uint32_t i = 0; i < p->count; i++) {
+        uint32_t again = f->present[i] && is_recursive(p, i) ? recursive_call(p, i) : GRAPH_NONE;
+        if (again != GRAPH_NONE)
+            f->present[again] = true;
     }
     for (size_t i = p->count; i-- > 0;)
         if (f->present[i] && p->nodes[i].parent != GRAPH_NONE)
@@ -278,7 +315,7 @@ static void add_static(struct finding *f, uint32_t *map)
         item->procedure = map[n->procedure];
         item->raw = f->first[order[i]];
         item->probe = n->probe || n->kind == GRAPH_COMMUNICATION || n->kind == GRAPH_CALL;
-        item->optional = n->kind == GRAPH_CALL && n->flags & UNIT_POINTER;
+        item->optional = n->kind == GRAPH_CALL && n->flags & (UNIT_POINTER | UNIT_RECURSIVE);
     }
     for (size_t i = 0; i < items->count; i++) {
         uint32_t callee = p->nodes[items->list[i].node].callee;
@@ -295,10 +332,21 @@ static void add_met(struct finding *f, const uint32_t *map)
     for (size_t i = 0; i < static_count; i++) {
         if (items->list[i].kind != GRAPH_PROCEDURE || !items->list[i].probe)
             continue;
+        bool recursive = is_recursive(&items->program, items->list[i].node);
+        uint32_t again =
+            recursive ? recursive_call(&items->program, items->list[i].node) : GRAPH_NONE;
+        if (again != GRAPH_NONE) {
+            items->list[i].unknown = map[again];
+            continue;
+        }
         items->list[i].unknown = (uint32_t)items->count;
         struct item *item = add_item(items, GRAPH_CALL);
         item->callee = (uint32_t)i;
         item->optional = item->probe = true;
+        if (recursive) {
+            item->parent = item->procedure = (uint32_t)i;
+            item->inside = true;
+        }
     }
     for (size_t i = 0; i < f->call_count; i++) {
         struct met_call *call = &f->calls[i];
@@ -328,9 +376,10 @@ static void set_raw(struct finding *f, const uint32_t *map)
             const struct met_call *call = &f->calls[raw->item];
             bool unknown = call->statement == GRAPH_NONE;
             uint32_t callers = unknown ? f->items->list[call->item].unknown : call->item;
-            *raw = (struct raw){unknown ? RAW_TIME : RAW_ITEM, callers};
-        } else if (raw->item != GRAPH_NONE) {
-            raw->item = map[raw->item];
+            *raw = (struct raw){unknown ? RAW_TIME : RAW_ITEM, callers, GRAPH_NONE};
+        } else {
+            raw->item = raw->item == GRAPH_NONE ? GRAPH_NONE : map[raw->item];
+            raw->loop = raw->loop == GRAPH_NONE ? GRAPH_NONE : map[raw->loop];
         }
     }
 }

@@ -31,18 +31,19 @@ struct item {
 
 /* What becomes of a node that comes straight from the segments. */
 enum raw_role {
-    RAW_APART,      /* nothing of the tables: as without them; `item` may say below what */
-    RAW_LEFT_OUT,   /* a probe that no table knows */
-    RAW_ITEM,       /* count and time of an item */
-    RAW_ENTRIES,    /* entries of a procedure, and times of callers not known */
-    RAW_ITERATIONS, /* of a loop */
-    RAW_TIME,       /* time alone: it was counted elsewhere */
-    RAW_CALL,       /* while items are found: a call that no table has */
+    RAW_APART,    /* nothing of the tables: as without them; `item` may say below what */
+    RAW_LEFT_OUT, /* a probe that no table knows, or that counts iterations alone */
+    RAW_ITEM,     /* count and time of an item */
+    RAW_ENTRIES,  /* entries of a procedure, and times of callers not known */
+    RAW_SOLE,     /* entries of a procedure, all by the call that is the item */
+    RAW_TIME,     /* time alone: it was counted elsewhere */
+    RAW_CALL,     /* while items are found: a call that no table has */
 };
 
 struct raw {
     enum raw_role role;
     uint32_t item; /* GRAPH_NONE: none */
+    uint32_t loop; /* item whose iterations it counts; GRAPH_NONE: none */
 };
 
 struct items {

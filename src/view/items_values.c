@@ -66,6 +66,8 @@ static void add_part(struct accounting *a, uint32_t item, const struct run_value
 static void take_raw(struct accounting *a, const struct run_value *value)
 {
     const struct raw *raw = &a->items->raw[value->node];
+    if (raw->loop != GRAPH_NONE)
+        a->accounts[raw->loop].v.iterations += value->count;
     if (raw->item == GRAPH_NONE)
         return;
     struct run_value *v = &a->accounts[raw->item].v;
@@ -75,7 +77,11 @@ static void take_raw(struct accounting *a, const struct run_value *value)
     case RAW_LEFT_OUT:
     case RAW_CALL: break;
     case RAW_ITEM: run_value_merge(v, value); break;
-    case RAW_ITERATIONS: v->iterations += value->count; break;
+    case RAW_SOLE:
+        run_value_merge(v, value);
+        if (a->items->list[raw->item].callee != GRAPH_NONE)
+            a->accounts[a->items->list[raw->item].callee].v.count += value->count;
+        break;
     case RAW_TIME: add_time(v, value); break;
     case RAW_ENTRIES:
         v->count += value->count;

@@ -185,7 +185,8 @@ static size_t find_entries(struct run *run, struct items *items, struct graph *g
         map[i] = GRAPH_NONE;
         if (node->kind == GRAPH_PROGRAM || node->kind == GRAPH_PROCEDURE || node->probe.kind)
             continue;
-        struct raw raw = items->raw ? items->raw[i] : (struct raw){RAW_APART, GRAPH_NONE};
+        struct raw raw =
+            items->raw ? items->raw[i] : (struct raw){RAW_APART, GRAPH_NONE, GRAPH_NONE};
         uint32_t out = raw.item != GRAPH_NONE ? items_node(items, run, graph, raw.item) : 0;
         if (raw.role == RAW_APART)
             entries[count++] = (struct entry){node, i, out};

@@ -28,8 +28,32 @@ def test_sisters():
     """Calls beside each other in one expression have each their own time."""
     run = st.monitor([st.build("sisters.c", COMPILER)], "sisters.c", "--budget", "off")
     once, twice = run.one("procedure", name="once"), run.one("procedure", name="twice")
-    lt.equal((once["count"], twice["count"]), (200, 200), "both are counted")
+    lt.equal((once["count"], twice["count"]), (201, 201), "both are counted")
     st.close(twice["time_s"], 2 * once["time_s"], 0.25, "and both are timed")
+
+
+def test_sole():
+    """A procedure that one statement calls: its entries are the statement's executions."""
+    program = st.build("sole.c", COMPILER)
+    for budget in ("off", "5%"):
+        run = st.monitor([program], "sole.c", "--budget", budget)
+        told = dict(line.split() for line in run.result.out.splitlines())
+        for name, count in (("step", 20000), ("dear", 50)):
+            procedure = run.one("procedure", name=name)
+            lt.equal([(c.get("line"), c["count"]) for c in procedure["callers"]], [(run.lines[name], count)],
+                     f"{name} has its one caller, budget {budget}")
+            lt.equal(procedure["count"], count, "and its count")
+            call = run.one("call", line=run.lines[name], name=name)
+            lt.equal((call["count"], call["time_s"]), (count, procedure["time_s"]), "which the call has as well")
+            loop = run.one("loop", line=run.lines[name] - 1)
+            lt.equal((loop["count"], loop["iterations"]), (1, count), "and the loop around it")
+        st.close(run.one("procedure", name="dear")["time_s"], float(told["dear"]), 0.03, "time of the dear one")
+        if budget == "off":
+            lt.ok(run.one("procedure", name="step")["time_s"] < 1.05 * float(told["steps"]), "and of the other")
+        compare = run.one("procedure", name="compare")
+        lines = sorted((c.get("line") or 0, c["count"]) for c in compare["callers"])
+        lt.equal((lines[0][0], lines[-1]), (0, (run.lines["compare"], 1)),
+                 "a callback with one direct call has that and an unknown caller")
 
 
 def test_recursion():
@@ -40,6 +64,14 @@ def test_recursion():
     lt.equal(direct["count"], 10, "a directly recursive procedure counts every call")
     call = run.one("call", line=run.lines["direct"], name="depth_of")
     st.close(direct["time_s"], call["time_s"], 1e-6, "and its time once")
+    again = run.one("call", line=run.lines["again"], name="depth_of")
+    lt.equal((call["count"], again["count"], again["time_s"]), (1, 9, 0), "so does the call of itself")
+    tree = run.one("procedure", name="tree")
+    lt.equal(sorted((c.get("line") or 0, c["count"]) for c in tree["callers"]), [(0, 176), (run.lines["tree"], 1)],
+             "several calls of itself are counted together")
+    together = run.one("call", name="recursive calls")
+    lt.equal((together["parent"], together["count"], together["time_s"]), (tree["id"], 176, 0),
+             "and stand in the procedure")
     st.close(direct["time_s"], whole["time_s"] * 10 / (10 + 12 + 7 + 30), 0.35, "which is that of its work")
     group = [n for n in run.nodes("procedure") if n.get("members")]
     names = sorted(sorted(m["name"] for m in n["members"]) for n in group)
@@ -56,4 +88,4 @@ def test_recursion():
 
 
 if __name__ == "__main__":
-    lt.main(test_callers, test_sisters, test_recursion)
+    lt.main(test_callers, test_sole, test_sisters, test_recursion)

@@ -19,6 +19,9 @@ int main(void)
     int sum = 0;
     for (int i = 0; i < 200; i++)
         sum += once(2) + twice(2); /* @sisters */
+    sum += once(1);
+    sum +=
+        twice(1); /* called from two places each: a statement that is the only one has no probe */
     printf("sum %d\n", sum);
     return 0;
 }

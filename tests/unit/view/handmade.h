@@ -138,6 +138,7 @@ static inline struct run_value *communication(const char *name, uint64_t offset,
 #define POINTER   LOUPE_SITE_POINTER
 #define LOOP      LOUPE_SITE_LOOP
 #define ITERATION LOUPE_SITE_ITERATION
+#define SOLE      LOUPE_SITE_SOLE
 
 static inline void structure(void)
 {

@@ -101,6 +101,73 @@ static void test_figure12(void)
     run_free(run);
 }
 
+/* What each turn of a loop executes once counts its iterations too, whatever it is. */
+static void test_iterations(void)
+{
+    static const char *const tables[] = {HEAD "p|-|0|-|0|1|9|0|main|main\n"
+                                              "l|0|1|2|0|2|6|0|for|-\n"
+                                              "l|1|2|3|0|3|5|0|for|-\n"
+                                              "c|2|3|-|0|4|4|0|f|f\n"
+                                              "l|0|4|5|0|7|8|0|while|-\n"
+                                              "c|4|5|-|0|8|8|1|hook|-\n"
+                                              "p|-|6|-|0|20|21|0|f|f\n",
+                                         NULL};
+    begin(tables);
+    probe(1, 0, PROCEDURE, 1, -1);
+    from(1, 0, "libc", 77, 1, 10);
+    probe(1, 1, LOOP, 2, 8);
+    probe(1, 2, LOOP, 6, 7);
+    probe(1, 3, STATEMENT, 42, 5);
+    probe(1, 4, LOOP, 1, 1);
+    probe(1, 5, POINTER, 9, -1);
+    probe(1, 6, PROCEDURE, 51, -1);
+    from(1, 6, "app", 8, 9, 1);
+    structure();
+    uint32_t outer = find(GRAPH_LOOP, "for", 2), inner = find(GRAPH_LOOP, "for", 3);
+    has(outer, "the loop around", 2, 8, 1);
+    has(inner, "the loop that counts its turns", 6, 7, 2);
+    has(find(GRAPH_CALL, "f", 4), "the call that counts those of the inner loop", 42, 5, 0);
+    ok(run_total(run, outer).iterations == 6, "iterations by a loop");
+    ok(run_total(run, inner).iterations == 42, "by a call");
+    ok(run_total(run, find(GRAPH_LOOP, "while", 7)).iterations == 9,
+       "by one through a pointer, though its count goes to what it led to");
+    has(find(GRAPH_CALL, "f", 8), "which has it", 9, 1, 0);
+    run_free(run);
+}
+
+/* The entries of a procedure that one statement calls are its executions. */
+static void test_sole(void)
+{
+    static const char *const tables[] = {HEAD "p|-|0|-|0|1|9|0|main|main\n"
+                                              "l|0|1|2|0|2|4|0|for|-\n"
+                                              "c|1|2|-|0|3|3|34|f|f@1\n"
+                                              "p|-|2|-|0|20|24|2|f|f@1\n"
+                                              "c|3|3|-|0|21|21|34|g|g@1\n"
+                                              "p|-|3|-|0|30|31|2|g|g@1\n",
+                                         HEAD "p|-|0|-|0|30|31|2|g|g@2\n", NULL};
+    begin(tables);
+    probe(1, 0, PROCEDURE, 1, -1);
+    from(1, 0, "libc", 77, 1, 10);
+    probe(1, 1, LOOP, 1, 9);
+    struct run_value *v = probe(1, 2, SOLE, 40, 8);
+    v->error = 0.5;
+    v->estimated = 30;
+    probe(1, 3, SOLE, 80, 3);
+    structure();
+    uint32_t f = procedure("f"), g = procedure("g");
+    has(f, "a procedure with one caller", 40, 8, 5);
+    has(find(GRAPH_CALL, "f", 3), "its caller has count and time", 40, 8, 0);
+    has(g, "another", 80, 3, 3);
+    has(find(GRAPH_CALL, "g", 21), "with its own", 80, 3, 0);
+    struct run_value call = run_total(run, find(GRAPH_CALL, "f", 3));
+    ok(near(call.error, 0.5) && call.estimated == 30 && near(run_total(run, f).error, 0.5),
+       "and error");
+    ok(run_total(run, find(GRAPH_LOOP, "for", 2)).iterations == 40, "it counts turns as well");
+    ok(!unknown(f) && !unknown(g), "nobody else called them");
+    ok(near(sum_of_self(), 10), "self times add up");
+    run_free(run);
+}
+
 /* Entries that come with a return address, though they are direct calls. */
 static void test_direct_by_address(void)
 {
@@ -269,6 +336,8 @@ static void test_left_out(void)
 int main(void)
 {
     test_figure12();
+    test_iterations();
+    test_sole();
     test_direct_by_address();
     test_ranks();
     test_estimates();
