@@ -38,6 +38,7 @@ enum loupe_site_kind {
     LOUPE_SITE_LOOP,
     LOUPE_SITE_ITERATION, /* only counted */
     LOUPE_SITE_SOLE,      /* entry of a procedure that a single statement calls: timed here */
+    LOUPE_SITE_RECURSIVE, /* entry of a procedure: one without a direct call is recursive */
     LOUPE_SITE_KINDS
 };
 #define LOUPE_SITE(kind, key) ((unsigned long long)(kind) << 56 | (key))

@@ -159,6 +159,7 @@ void program_add(struct program *p, uint32_t module, const struct unit *unit)
         };
         map[i] = add_node(p, &node);
         p->nodes[map[i]].flags |= u->flags;
+        p->nodes[map[i]].mixed |= !(u->flags & UNIT_RECURSIVE);
         p->nodes[map[i]].probe |= u->site != GRAPH_NONE;
         bool sole = u->kind == GRAPH_CALL && u->flags & UNIT_SOLE;
         struct program_site site = {.unit = unit->id,

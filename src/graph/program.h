@@ -18,6 +18,7 @@ struct program_node {
     uint32_t module; /* of the first unit that has it */
     uint32_t line, end_line;
     uint32_t flags; /* enum unit_flag, of all units together */
+    bool mixed;     /* some unit has it without UNIT_RECURSIVE */
     bool probe;     /* has a site in some unit */
     char *name;
     const char *file; /* as a person would type it; in full if that would mean two files */

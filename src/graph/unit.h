@@ -24,12 +24,14 @@
 #define UNIT_FORMAT  1
 
 enum unit_flag {
-    UNIT_POINTER = 1 << 0, /* call through a pointer or virtual: name is how it is written */
-    UNIT_STATIC = 1 << 1,  /* procedure with internal linkage: linkage has "@ID" at its end */
-    UNIT_ALONE = 1 << 2,   /* left alone: no probe, by rule or by filter */
-    UNIT_MACRO = 1 << 3,   /* stands in a macro */
-    UNIT_SYSTEM = 1 << 4,  /* call of a procedure that a system header declares */
-    UNIT_SOLE = 1 << 5,    /* the only call of a procedure: its site is the procedure's */
+    UNIT_POINTER = 1 << 0,   /* call through a pointer or virtual: name is how it is written */
+    UNIT_STATIC = 1 << 1,    /* procedure with internal linkage: linkage has "@ID" at its end */
+    UNIT_ALONE = 1 << 2,     /* left alone: no probe, by rule or by filter */
+    UNIT_MACRO = 1 << 3,     /* stands in a macro */
+    UNIT_SYSTEM = 1 << 4,    /* call of a procedure that a system header declares */
+    UNIT_SOLE = 1 << 5,      /* the only call of a procedure: its site is the procedure's */
+    UNIT_RECURSIVE = 1 << 6, /* call of the procedure it stands in, without a probe; procedure: what
+                                its other callers did not make of its entries are such calls */
 };
 
 struct unit_node {

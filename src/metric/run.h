@@ -110,7 +110,8 @@ struct run_value run_total(const struct run *run, uint32_t node);
  * children of the program as well (RUN_UNKNOWN_CALLER, without a file). A call leads to node
  * `callee`.
  */
-#define RUN_UNKNOWN_CALLER "unknown caller"
+#define RUN_UNKNOWN_CALLER  "unknown caller"
+#define RUN_RECURSIVE_CALLS "recursive calls" /* of a procedure, several statements together */
 
 /* The call statements of a procedure or group; free() them. */
 size_t run_callers(const struct run *run, uint32_t procedure, uint32_t **calls);

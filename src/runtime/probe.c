@@ -63,6 +63,7 @@ struct probe_group *probe_group(uint64_t key)
 static void add_place(uint64_t entry, uint32_t unit, uint32_t site)
 {
     uint32_t kind = (uint32_t)(entry >> 56);
+    kind = kind == LOUPE_SITE_RECURSIVE ? LOUPE_SITE_PROCEDURE : kind;
     if (kind != LOUPE_SITE_PROCEDURE && kind != LOUPE_SITE_CALL && kind != LOUPE_SITE_STATEMENT)
         return;
     struct probe_group *g = probe_group(entry & ((1ull << 56) - 1));

@@ -92,6 +92,7 @@ struct probe_site {
     uint8_t kind;              /* enum loupe_site_kind */
     bool untimed;              /* only counted: a recursive call, or nobody takes its marks */
     bool own;                  /* statement, sole call: timed by a frame of its own */
+    bool recursive;            /* procedure: who comes without a mark is only counted */
     uint8_t phase;             /* enum probe_phase */
     uint32_t left;             /* visits of the block that is timed still to come; 0: none is */
     uint32_t open;             /* procedure: frames */

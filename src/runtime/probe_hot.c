@@ -626,7 +626,8 @@ static inline void *enter_procedure(struct probe_thread *p, struct probe_site *s
         s->calls_known = false; /* entries come and go unseen from here on */
     } else if (!call) {
         /* One inside itself has no time of its own, whoever calls it. */
-        if (!s->open && *direct_call(p, from) != from && !called_directly(p, s, from)) {
+        if (!s->open && !s->recursive && *direct_call(p, from) != from &&
+            !called_directly(p, s, from)) {
             s->unknown++;
             return enter_unknown(p, s, sp, from);
         }

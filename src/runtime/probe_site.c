@@ -215,6 +215,9 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
     memset(s, 0, sizeof *s);
     s->cell = &c->cells[site];
     s->kind = (uint8_t)(entry >> 56);
+    s->recursive = s->kind == LOUPE_SITE_RECURSIVE;
+    if (s->recursive) /* in all else a procedure */
+        s->kind = LOUPE_SITE_PROCEDURE;
     s->group = probe_group(entry & ((1ull << 56) - 1));
     s->own = s->kind == LOUPE_SITE_SOLE;
     s->size = 1;

@@ -153,7 +153,7 @@ static void find_turns(struct source *source)
 {
     for (size_t i = 0; i < source->count; i++) {
         const struct construct *c = &source->constructs[i];
-        if (c->turn != GRAPH_NONE && !c->quiet && c->kind != GRAPH_COMMUNICATION)
+        if (c->turn != GRAPH_NONE && !c->quiet && !c->recursive && c->kind != GRAPH_COMMUNICATION)
             source->constructs[c->turn].turned = true;
     }
 }
@@ -196,8 +196,8 @@ void source_decide(struct source *source)
     find_leaves(source);
     quiet_calls(source);
     settle(source);
-    find_turns(source);
     source_uses(source);
+    find_turns(source);
     for (uint32_t i = 0; i < source->count; i++) {
         struct construct *c = &source->constructs[i];
         if (c->kind == GRAPH_COMMUNICATION)
@@ -206,7 +206,7 @@ void source_decide(struct source *source)
             c->flags |= UNIT_ALONE;
             continue;
         }
-        if (c->kind == GRAPH_CALL && c->sole)
+        if (c->kind == GRAPH_CALL && (c->sole || c->recursive))
             continue;
         c->site = source->sites++;
         c->counts = c->kind == GRAPH_LOOP && c->busy && !c->turned && c->body_close > c->body_open;

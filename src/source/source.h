@@ -23,6 +23,7 @@ enum site_kind {
     SITE_LOOP,
     SITE_ITERATION,
     SITE_SOLE,
+    SITE_RECURSIVE,
 };
 
 struct construct {
@@ -51,6 +52,7 @@ struct construct {
     bool bounded;              /* procedure: only this unit can name it */
     bool cleans;               /* procedure: a cleanup attribute could name it */
     bool sole;                 /* procedure: one statement calls it; call: it is that one */
+    bool recursive;            /* procedure: its other callers have probes; call: one of itself */
     CXCursor declaration;      /* procedure: its first */
     uint32_t target, callers;  /* uses.c: what it calls; how many statements call it */
     bool always;               /* procedure: main, and what --all does not change */

@@ -35,7 +35,7 @@ void source_tables(const struct source *source, struct unit *unit)
 static enum site_kind kind_of(const struct construct *c)
 {
     if (c->kind == GRAPH_PROCEDURE)
-        return c->sole ? SITE_SOLE : SITE_PROCEDURE;
+        return c->sole ? SITE_SOLE : c->recursive ? SITE_RECURSIVE : SITE_PROCEDURE;
     if (c->kind == GRAPH_LOOP)
         return SITE_LOOP;
     if (c->flags & UNIT_POINTER)

@@ -19,6 +19,8 @@ struct use {
     uint32_t calls;                    /* constructs that call it by name */
     uint32_t references, declarations; /* in the compiler's tree */
     uint32_t words;                    /* its name in the text */
+    uint32_t again;                    /* of the calls: in itself */
+    bool quiet;                        /* one of the others has no probe */
     bool open;                         /* it may be used in other ways */
 };
 
@@ -91,6 +93,8 @@ static void count_calls(struct uses *u)
         if (!use)
             continue;
         use->calls++;
+        use->again += c->procedure == use->procedure;
+        use->quiet = use->quiet || (c->quiet && c->procedure != use->procedure);
         use->open = use->open || c->implicit || c->flags & UNIT_MACRO ||
                     u->source->constructs[c->procedure].pattern;
     }
@@ -237,6 +241,19 @@ static void settle_sole(struct source *source, struct construct *call)
     call->flags |= UNIT_SOLE;
 }
 
+/* Calls of itself are the entries that its other callers did not make. In a header it would be one
+ * procedure of several units, of which not all may see it so. */
+static void settle_recursive(struct source *source, const struct use *use, struct construct *call)
+{
+    struct construct *procedure = &source->constructs[use->procedure];
+    if (call->procedure != use->procedure || use->quiet || use->again == use->calls ||
+        strcmp(procedure->text->name, source->name))
+        return;
+    procedure->recursive = call->recursive = true;
+    procedure->flags |= UNIT_RECURSIVE;
+    call->flags |= UNIT_RECURSIVE;
+}
+
 void source_uses(struct source *source)
 {
     struct uses u = {.source = source};
@@ -254,6 +271,7 @@ void source_uses(struct source *source)
         c->target = use->procedure;
         source->constructs[use->procedure].callers = use->calls;
         settle_sole(source, c);
+        settle_recursive(source, use, c);
     }
     free(u.all);
     map_free(&u.by_linkage);

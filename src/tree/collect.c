@@ -309,7 +309,7 @@ static uint32_t add_probe(struct collect *c, const struct probe_key *key, uint32
         [LOUPE_SITE_PROCEDURE] = GRAPH_PROCEDURE, [LOUPE_SITE_CALL] = GRAPH_CALL,
         [LOUPE_SITE_STATEMENT] = GRAPH_CALL,      [LOUPE_SITE_POINTER] = GRAPH_CALL,
         [LOUPE_SITE_LOOP] = GRAPH_LOOP,           [LOUPE_SITE_ITERATION] = GRAPH_LOOP,
-        [LOUPE_SITE_SOLE] = GRAPH_PROCEDURE};
+        [LOUPE_SITE_SOLE] = GRAPH_PROCEDURE,      [LOUPE_SITE_RECURSIVE] = GRAPH_PROCEDURE};
     struct graph_node node = {.parent = 0,
                               .kind = kinds[kind],
                               .probe = {.kind = kind, .site = key->site, .unit = key->unit}};

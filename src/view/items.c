@@ -236,6 +236,27 @@ static void place_probe(struct finding *f, uint32_t raw)
         f->raw[raw].role = RAW_ENTRIES;
 }
 
+/* The calls of itself that a procedure's entries count: one statement; GRAPH_NONE: several. */
+static uint32_t recursive_call(const struct program *p, uint32_t procedure)
+{
+    uint32_t found = GRAPH_NONE;
+    for (uint32_t i = procedure + 1; i < p->count; i++) {
+        const struct program_node *n = &p->nodes[i];
+        if (n->kind != GRAPH_CALL || n->procedure != procedure || n->callee != procedure)
+            continue;
+        if (found != GRAPH_NONE)
+            return GRAPH_NONE;
+        found = i;
+    }
+    return found;
+}
+
+static bool is_recursive(const struct program *p, uint32_t node)
+{
+    return p->nodes[node].kind == GRAPH_PROCEDURE && p->nodes[node].flags & UNIT_RECURSIVE &&
+           !p->nodes[node].mixed;
+}
+
 /* What stands around something that was executed is there as well. */
 static void mark_present(struct finding *f)
 {
@@ -249,6 +270,11 @@ static void mark_present(struct finding *f)
         f->present[f->calls[i].callee] = true;
         if (f->calls[i].statement != GRAPH_NONE)
             f->present[f->calls[i].statement] = true;
+    }
+    for (uint32_t i = 0; i < p->count; i++) {
+        uint32_t again = f->present[i] && is_recursive(p, i) ? recursive_call(p, i) : GRAPH_NONE;
+        if (again != GRAPH_NONE)
+            f->present[again] = true;
     }
     for (size_t i = p->count; i-- > 0;)
         if (f->present[i] && p->nodes[i].parent != GRAPH_NONE)
@@ -289,7 +315,7 @@ static void add_static(struct finding *f, uint32_t *map)
         item->procedure = map[n->procedure];
         item->raw = f->first[order[i]];
         item->probe = n->probe || n->kind == GRAPH_COMMUNICATION || n->kind == GRAPH_CALL;
-        item->optional = n->kind == GRAPH_CALL && n->flags & UNIT_POINTER;
+        item->optional = n->kind == GRAPH_CALL && n->flags & (UNIT_POINTER | UNIT_RECURSIVE);
     }
     for (size_t i = 0; i < items->count; i++) {
         uint32_t callee = p->nodes[items->list[i].node].callee;
@@ -306,10 +332,21 @@ static void add_met(struct finding *f, const uint32_t *map)
     for (size_t i = 0; i < static_count; i++) {
         if (items->list[i].kind != GRAPH_PROCEDURE || !items->list[i].probe)
             continue;
+        bool recursive = is_recursive(&items->program, items->list[i].node);
+        uint32_t again =
+            recursive ? recursive_call(&items->program, items->list[i].node) : GRAPH_NONE;
+        if (again != GRAPH_NONE) {
+            items->list[i].unknown = map[again];
+            continue;
+        }
         items->list[i].unknown = (uint32_t)items->count;
         struct item *item = add_item(items, GRAPH_CALL);
         item->callee = (uint32_t)i;
         item->optional = item->probe = true;
+        if (recursive) {
+            item->parent = item->procedure = (uint32_t)i;
+            item->inside = true;
+        }
     }
     for (size_t i = 0; i < f->call_count; i++) {
         struct met_call *call = &f->calls[i];

@@ -118,7 +118,8 @@ uint32_t items_node(struct items *items, const struct run *run, struct graph *gr
         return item->out;
     if (item->group == number)
         return item->out = add_group(items, graph, number);
-    struct graph_node node = {.kind = item->kind, .name = (char *)RUN_UNKNOWN_CALLER};
+    const char *others = item->inside ? RUN_RECURSIVE_CALLS : RUN_UNKNOWN_CALLER;
+    struct graph_node node = {.kind = item->kind, .name = (char *)others};
     uint32_t above = item->group != GRAPH_NONE ? item->group : item->parent;
     if (above != GRAPH_NONE)
         node.parent = items_node(items, run, graph, above);

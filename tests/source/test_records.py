@@ -56,6 +56,14 @@ def test_recursion():
     lt.equal(direct["count"], 10, "a directly recursive procedure counts every call")
     call = run.one("call", line=run.lines["direct"], name="depth_of")
     st.close(direct["time_s"], call["time_s"], 1e-6, "and its time once")
+    again = run.one("call", line=run.lines["again"], name="depth_of")
+    lt.equal((call["count"], again["count"], again["time_s"]), (1, 9, 0), "so does the call of itself")
+    tree = run.one("procedure", name="tree")
+    lt.equal(sorted((c.get("line") or 0, c["count"]) for c in tree["callers"]), [(0, 176), (run.lines["tree"], 1)],
+             "several calls of itself are counted together")
+    together = run.one("call", name="recursive calls")
+    lt.equal((together["parent"], together["count"], together["time_s"]), (tree["id"], 176, 0),
+             "and stand in the procedure")
     st.close(direct["time_s"], whole["time_s"] * 10 / (10 + 12 + 7 + 30), 0.35, "which is that of its work")
     group = [n for n in run.nodes("procedure") if n.get("members")]
     names = sorted(sorted(m["name"] for m in n["members"]) for n in group)

@@ -10,6 +10,13 @@ static int depth_of(int n)
     return n ? 1 + depth_of(n - 1) : 0; /* @again */
 }
 
+static int tree(int n)
+{
+    work_sink += 1;
+    int sum = n > 1 ? tree(n - 1) : 1;
+    return n > 1 ? sum + tree(n - 2) : sum;
+}
+
 static int odd(int n);
 
 static int even(int n)
@@ -61,8 +68,9 @@ static int compare(const void *a, const void *b)
 int main(void)
 {
     int (*next)(int, void *) = unknown;
-    int sum = depth_of(9); /* @direct */
-    sum += even(11);       /* @mutual */
+    int sum = depth_of(9);             /* @direct */
+    sum += tree(10);                   /* @tree */
+    sum += even(11);                   /* @mutual */
     sum += through(6, unknown, &next); /* @pointer */
     static int numbers[100];
     for (int i = 0; i < 100; i++)

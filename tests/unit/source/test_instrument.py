@@ -27,7 +27,7 @@ INSTRUMENT, INCLUDE = [os.path.abspath(path) for path in sys.argv[1:3]]
 WARNINGS = ['-Wall', '-Wextra', '-Wpedantic', '-Wshadow', '-Wno-unknown-warning-option']
 FOR_C = ['-Wdeclaration-after-statement', '-Wjump-misses-init', '-Wconversion']
 ID = '00000000feedbeef'
-FLAGS = ['pointer', 'static', 'alone', 'macro', 'system', 'sole']
+FLAGS = ['pointer', 'static', 'alone', 'macro', 'system', 'sole', 'recursive']
 KINDS = {'p': 'procedure', 'l': 'loop', 'c': 'call', 'm': 'communication'}
 count = failed = 0
 

@@ -65,6 +65,41 @@ static void test_recursion(void)
     run_free(run);
 }
 
+/* Calls of itself without probes are the entries that its other callers did not make. */
+static void test_counted_at_entry(void)
+{
+    static const char *const tables[] = {HEAD "p|-|0|-|0|1|9|0|main|main\n"
+                                              "c|0|1|-|0|2|2|2|one|one@1\n"
+                                              "c|0|2|-|0|3|3|2|two|two@1\n"
+                                              "c|0|5|-|0|4|4|2|one|one@1\n"
+                                              "p|-|3|-|0|20|24|66|one|one@1\n"
+                                              "c|4|-|-|0|21|21|66|one|one@1\n"
+                                              "p|-|4|-|0|30|34|66|two|two@1\n"
+                                              "c|6|-|-|0|31|31|66|two|two@1\n"
+                                              "c|6|-|-|0|32|32|66|two|two@1\n",
+                                         NULL};
+    begin(tables);
+    probe(1, 0, PROCEDURE, 1, -1);
+    from(1, 0, "libc", 77, 1, 10);
+    probe(1, 1, CALL, 2, 4);
+    probe(1, 2, CALL, 1, 3);
+    probe(1, 3, PROCEDURE, 30, -1);
+    probe(1, 4, PROCEDURE, 50, -1);
+    probe(1, 5, CALL, 3, 1);
+    structure();
+    uint32_t one = procedure("one"), two = procedure("two");
+    has(one, "a procedure that calls itself", 30, 5, 5);
+    has(find(GRAPH_CALL, "one", 21), "its one call of itself", 25, 0, 0);
+    has(two, "one with two such calls", 50, 3, 3);
+    uint32_t calls = find(GRAPH_CALL, RUN_RECURSIVE_CALLS, 0);
+    has(calls, "those together", 49, 0, 0);
+    ok(parent(calls) == two && run->graph.nodes[calls].callee == two, "stand in it");
+    ok(!find(GRAPH_CALL, "two", 31) && !unknown(one) && !unknown(two),
+       "nothing is said that is not known");
+    ok(near(sum_of_self(), 10), "self times add up");
+    run_free(run);
+}
+
 /* A loop around a recursive call is counted, for its executions are inside each other. */
 static void test_loop(void)
 {
@@ -168,6 +203,7 @@ static void test_pointer_group(void)
 int main(void)
 {
     test_recursion();
+    test_counted_at_entry();
     test_loop();
     test_pointers();
     test_pointer_group();
