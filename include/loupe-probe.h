@@ -133,52 +133,65 @@ LOUPE_INLINE char *loupe_here_(void)
 }
 
 #ifdef __OPTIMIZE__
-/* Counts down; comes to the next statement only when the slow path has to be called. To the
- * compiler it changes no memory, so that what it keeps in registers stays there. */
+/* Counts down, and goes to `slow` only when the slow path has to be called: what follows is what
+ * nearly always happens, so that it stands in a straight line. To the compiler it changes no
+ * memory, so that what it keeps in registers stays there. */
 #define LOUPE_COUNT_DOWN_(site)                                                                    \
     __asm__ goto("test %0,%0\n\t"                                                                  \
-                 "jz %l[out]\n\t"                                                                  \
+                 "jz 1f\n\t"                                                                       \
                  "decl %c1(%0)\n\t"                                                                \
-                 "jns %l[out]"                                                                     \
+                 "js %l[slow]\n"                                                                   \
+                 "1:"                                                                              \
                  :                                                                                 \
                  : "r"(loupe_here_()), "i"(4 * (site))                                             \
                  : "cc"                                                                            \
-                 : out)
+                 : slow)
+#ifdef __clang__
+#define LOUPE_COLD_
+#else
+#define LOUPE_COLD_ __attribute__((cold));
+#endif
 
 /* Functions and not macros: clang 14 takes the labels of one asm goto for targets of every other in
  * the same function. */
 LOUPE_INLINE void loupe_visit_(int site)
 {
     LOUPE_COUNT_DOWN_(site);
+    return;
+slow:
+    LOUPE_COLD_
     __asm__ volatile("call *%c0(%%rip)\n\tnopl %c1(%%rax)"
                      :
                      : "i"(&loupe_unit_.visit), "i"(4 * site)
                      : "cc");
-out:;
 }
 
 /* NULL: not timed. */
 LOUPE_INLINE void *loupe_enter_(int site)
 {
-    void *frame = 0;
+    void *frame;
     LOUPE_COUNT_DOWN_(site);
+    return (void *)0;
+slow:
+    LOUPE_COLD_
     __asm__ volatile("call *%c1(%%rip)\n\tnopl %c2(%%rax)"
                      : "=a"(frame)
                      : "i"(&loupe_unit_.enter), "i"(4 * site)
                      : "cc");
-out:
     return frame;
 }
 
 LOUPE_INLINE void *loupe_begin_(int site)
 {
-    void *frame = 0;
+    void *frame;
     LOUPE_COUNT_DOWN_(site);
+    return (void *)0;
+slow:
+    LOUPE_COLD_
     __asm__ volatile("call *%c1(%%rip)\n\tnopl %c2(%%rax)"
                      : "=a"(frame)
                      : "i"(&loupe_unit_.enter), "i"(4 * site), "D"(__builtin_return_address(0))
                      : "cc");
-out:
     return frame;
 }
 #define LOUPE_VISIT_(site) loupe_visit_(site)
