@@ -203,15 +203,16 @@ static inline void sample_way(struct probe_site *s)
 
 /*
  * Fences keep visits apart that the processor executes side by side otherwise: between them all of
- * the program takes longer, the visits as well as what lies between. How much longer, the counted
- * block tells that follows.
+ * the program takes longer, the visits as well as what lies between. That is seen where a visit
+ * took longer than all there is to one visit of the counted block that follows; how much longer the
+ * program took, these two blocks tell.
  */
-static inline int64_t sample_undilated(const struct probe_site *s, int64_t time)
+static inline int64_t sample_undilated(const struct probe_site *s, int64_t time, int64_t visits)
 {
-    int64_t slow = (int64_t)(s->dilated - s->calibrated->all);
-    if (s->size <= SAMPLE_FENCED || !s->dilated || slow <= 0 || (int64_t)s->counted >= slow)
+    int64_t slow = (int64_t)(s->dilated - s->calibrated->all), counted = (int64_t)s->counted;
+    if (s->size <= SAMPLE_FENCED || !s->dilated || counted >= slow || time <= counted * visits)
         return time;
-    return (int64_t)((__int128)time * (int64_t)s->counted / slow);
+    return (int64_t)((__int128)time * counted / slow);
 }
 
 /* The visits of a stratum are complete: those that were timed stand for all. `begin` is where the
@@ -225,7 +226,7 @@ static inline void sample_end_stratum(struct probe_site *s, uint64_t begin)
     __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     if (begun > 0) {
-        int64_t time = sample_undilated(s, r->stratum_time);
+        int64_t time = sample_undilated(s, r->stratum_time, begun);
         int64_t mean = time / begun, rest = time % begun;
         int64_t block = mean * RECORD_BLOCK + rest * RECORD_BLOCK / begun;
         r->time += mean * visits + rest * visits / begun;
