@@ -21,7 +21,7 @@ def test_callers():
         lt.equal((cheap["count"], dear["count"]), (200000, 200), f"counts by caller, budget {budget}")
         lt.equal(step["count"], 200200, "and in all")
         st.close(dear["time_s"], float(told["dear"]), 0.03, f"the dear calls, budget {budget}")
-        lt.ok(cheap["time_s"] < 0.05 * dear["time_s"], "the cheap ones stay cheap", cheap, dear)
+        lt.ok(cheap["time_s"] < 0.3 * dear["time_s"], "the cheap ones stay cheap", cheap, dear)
 
 
 def test_sisters():
