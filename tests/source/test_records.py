@@ -56,6 +56,41 @@ def test_sole():
                  "a callback with one direct call has that and an unknown caller")
 
 
+def test_exceptions():
+    """Exceptions and jumps end what they leave: counts are exact, and what follows is not inside."""
+    compiler = {"gcc": "g++", "clang": "clang++"}[COMPILER]
+    want = lt.execute([st.build("exceptions.cc", compiler, plain=True)])
+    for flags in ("-O2", "-O0"):
+        program = st.build("exceptions.cc", compiler, flags)
+        lt.equal(lt.execute([program]).out, want.out, f"the same results with probes, {flags}")
+        run = st.monitor([program], "exceptions.cc", "--budget", "off")
+        lt.equal((run.code, run.result.out), (0, want.out), f"and under loupe, {flags}")
+        whole = run.one("procedure", name="main")
+        counts = {"deep": 40, "middle": 40, "jumper": 30, "after": 41}
+        for name, count in counts.items():
+            node = run.one("procedure", name=name)
+            lt.equal(node["count"], count, f"{name} was entered {count} times")
+            lt.ok(0 < node["time_s"] < whole["time_s"], f"{name} is part of main", node, whole)
+        loop = run.one("loop", line=run.lines["loop"])
+        lt.equal(loop["count"], 40, "a loop that is left by an exception counts")
+        callers = {c["line"]: c["count"] for c in run.one("procedure", name="after")["callers"]}
+        lt.equal(callers, {run.lines["after-exception"]: 40, run.lines["after-jump"]: 1},
+                 "what follows is charged to its own statements")
+        parts = sum(run.one("procedure", name=n)["time_s"] for n in ("middle", "jumper", "after"))
+        lt.ok(parts <= 1.01 * whole["time_s"], "and the parts are no more than the whole", parts, whole)
+
+
+def test_size():
+    """The data do not grow with the run."""
+    program = st.build("volume.c", COMPILER, options=["--all"])
+    sizes = {}
+    for visits in (10 ** 3, 10 ** 7, 10 ** 8):
+        run = st.monitor([program, str(visits)], "volume.c")
+        lt.equal(run.one("procedure", name="tiny")["count"], visits, f"{visits} visits are counted")
+        sizes[visits] = run.report["ranks"][0]["segment_bytes"]
+    lt.equal(len(set(sizes.values())), 1, f"the segment is as large after all of them: {sizes}")
+
+
 def test_recursion():
     program = st.build("recursion.c", COMPILER)
     run = st.monitor([program], "recursion.c", "--budget", "off")
@@ -88,4 +123,4 @@ def test_recursion():
 
 
 if __name__ == "__main__":
-    lt.main(test_callers, test_sole, test_sisters, test_recursion)
+    lt.main(test_callers, test_sole, test_sisters, test_exceptions, test_size, test_recursion)
