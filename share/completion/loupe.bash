@@ -76,7 +76,11 @@ _loupe() {
         case $COMP_CWORD in
         2) COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur")) ;;
         3) COMPREPLY=($(compgen -W "measurement budget" -- "$cur")) ;;
-        4) COMPREPLY=($(compgen -W "on off reset" -- "$cur")) ;;
+        4)
+            local how="on off reset"
+            [[ ${COMP_WORDS[3]} == budget ]] && how="off 1% 5% 10%"
+            COMPREPLY=($(compgen -W "$how" -- "$cur"))
+            ;;
         esac
         ;;
     help) COMPREPLY=($(compgen -W "run exec cc c++ report top graph ps collect ctl doctor" -- "$cur")) ;;

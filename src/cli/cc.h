@@ -15,6 +15,7 @@
  *     cc_mirror.c     instrumented headers take the place of the original ones
  *     cc_depends.c    files of dependencies for make
  *     cc_compile.c    compiling one source
+ *     cc_files.c      names and files
  *     cc_run.c        processes, signals, the end
  */
 #ifndef LOUPE_CLI_CC_H
