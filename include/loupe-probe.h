@@ -6,8 +6,8 @@
  * A site is a place in the source that has a probe. Every thread has one cell, a 32-bit countdown,
  * for each site of a unit (a unit is what one compilation makes). All that stands in the program's
  * own code is: are there cells, and if so, count down and at a negative number call the slow path.
- * What happens there is the runtime's business (src/runtime/probe_hot.c), so nothing of it is frozen
- * into object files. Without the runtime there are no cells and nothing is ever called.
+ * What happens there is the runtime's business (src/runtime/probe_hot.c), so nothing of it is
+ * frozen into object files. Without the runtime there are no cells and nothing is ever called.
  *
  * The slow paths keep all registers, flags excepted: to the compiler a probe is a test, a
  * decrement and a branch that it need not save anything for. That takes a stack without a red

@@ -309,7 +309,8 @@ enum record_probe_state {
 /*
  * What is known of a site, or of the calls of a procedure from one return address that is no call
  * statement with a probe. Visits are divided into blocks of RECORD_BLOCK; a stratum is
- * `stratum_size` of them, of which one, drawn before it begins, is timed. Times are signed and in 1/256 ticks.
+ * `stratum_size` of them, of which one, drawn before it begins, is timed. Times are signed and in
+ * 1/256 ticks.
  */
 enum { RECORD_BLOCK = 64, RECORD_TIME_SHIFT = 8 };
 
