@@ -7,6 +7,7 @@
 #include "cli/cc.h"
 
 #include "base/strbuf.h"
+#include "cli/install.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,7 +72,7 @@ static const char *without_dot(const char *name)
 static const char *map_back(const struct cc_unit *unit, const char *name)
 {
     const char *probe = strrchr(name, '/');
-    if (probe && strcmp(probe + 1, "loupe-probe.h") == 0)
+    if (probe && strcmp(probe + 1, INSTALL_PROBE_HEADER) == 0)
         return NULL;
     if (strcmp(name, quoted(cc_text("%s/unit.h", unit->directory))) == 0)
         return NULL;

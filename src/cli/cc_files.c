@@ -2,6 +2,8 @@
 /* Names and files for loupe cc. */
 #include "cli/cc.h"
 
+#include "base/path.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -26,22 +28,10 @@ const char *cc_absolute(const char *name)
     char cwd[PATH_MAX];
     if (!getcwd(cwd, sizeof cwd))
         cwd[0] = 0;
-    char *path = (char *)cc_text("%s/%s", name[0] == '/' ? "" : cwd, name), *out = path;
-    for (const char *p = path; *p;) {
-        size_t len = strcspn(p, "/");
-        bool up = len == 2 && p[0] == '.' && p[1] == '.';
-        if (up)
-            while (out > path && *--out != '/')
-                ;
-        else if (len && !(len == 1 && p[0] == '.')) {
-            *out++ = '/';
-            memmove(out, p, len);
-            out += len;
-        }
-        p += len + (p[len] == '/');
-    }
-    *out = 0;
-    return path[0] ? path : "/";
+    char *full = path_full(name, cwd);
+    const char *path = cc_text("%s", *full ? full : "/");
+    free(full);
+    return path;
 }
 
 char *cc_read(const char *path, size_t *size)

@@ -124,7 +124,8 @@ size_t run_members(const struct run *run, uint32_t group, uint32_t **members);
  */
 size_t run_hot_path(const struct run *run, uint32_t from, uint32_t **path);
 
-/* MPI_Init, MPI_Init_thread and MPI_Finalize lie outside the rank's time. */
+/* MPI_Init, MPI_Init_thread and MPI_Finalize lie outside the rank's time: they have no share of it,
+ * no place among the most expensive statements, and no part in their procedure's sum. */
 bool run_outside_time(const struct graph_node *node);
 double run_rank_time(const struct run_rank *rank);    /* virtual: real_s - overhead_s */
 double run_rank_compute(const struct run_rank *rank); /* outside MPI */

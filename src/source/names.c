@@ -2,6 +2,7 @@
 #include "source/names.h"
 
 #include "base/alloc.h"
+#include "base/path.h"
 #include "base/strbuf.h"
 
 #include <inttypes.h>
@@ -19,24 +20,10 @@ char *name_take(CXString string)
 
 char *name_absolute(const char *path)
 {
-    struct strbuf out = {0};
-    char *directory = *path == '/' ? NULL : getcwd(NULL, 0);
-    char *whole = directory ? xasprintf("%s/%s", directory, path) : xstrdup(path), *rest = whole;
-    for (char *part; (part = strsep(&rest, "/"));) {
-        if (!*part || !strcmp(part, "."))
-            continue;
-        if (!strcmp(part, "..")) {
-            while (out.len && out.text[--out.len] != '/')
-                ;
-            if (out.text)
-                out.text[out.len] = '\0';
-        } else {
-            strbuf_printf(&out, "/%s", part);
-        }
-    }
-    free(whole);
+    char *directory = getcwd(NULL, 0);
+    char *full = path_full(path, directory);
     free(directory);
-    return strbuf_take(&out);
+    return full;
 }
 
 static bool is_scope(enum CXCursorKind kind)

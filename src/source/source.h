@@ -13,18 +13,7 @@
 #include "source/text.h"
 
 #include <clang-c/Index.h>
-
-/* As in loupe-probe.h, which is for programs. */
-enum site_kind {
-    SITE_PROCEDURE = 1,
-    SITE_CALL,
-    SITE_STATEMENT,
-    SITE_POINTER,
-    SITE_LOOP,
-    SITE_ITERATION,
-    SITE_SOLE,
-    SITE_RECURSIVE,
-};
+#include <loupe-probe.h>
 
 struct construct {
     enum graph_kind kind;

@@ -32,18 +32,20 @@ void source_tables(const struct source *source, struct unit *unit)
     }
 }
 
-static enum site_kind kind_of(const struct construct *c)
+static enum loupe_site_kind kind_of(const struct construct *c)
 {
     if (c->kind == GRAPH_PROCEDURE)
-        return c->sole ? SITE_SOLE : c->recursive ? SITE_RECURSIVE : SITE_PROCEDURE;
+        return c->sole        ? LOUPE_SITE_SOLE
+               : c->recursive ? LOUPE_SITE_RECURSIVE
+                              : LOUPE_SITE_PROCEDURE;
     if (c->kind == GRAPH_LOOP)
-        return SITE_LOOP;
+        return LOUPE_SITE_LOOP;
     if (c->flags & UNIT_POINTER)
-        return SITE_POINTER;
-    return c->statement ? SITE_STATEMENT : SITE_CALL;
+        return LOUPE_SITE_POINTER;
+    return c->statement ? LOUPE_SITE_STATEMENT : LOUPE_SITE_CALL;
 }
 
-static void put_site(struct strbuf *out, enum site_kind kind, uint64_t key)
+static void put_site(struct strbuf *out, enum loupe_site_kind kind, uint64_t key)
 {
     strbuf_printf(out, "%s \\\n    LOUPE_SITE(%d, 0x%014" PRIx64 "ull)",
                   out->text[out->len - 1] == ')' ? "," : "", (int)kind, key);
@@ -58,7 +60,7 @@ static void put_sites(const struct source *source, struct strbuf *out)
         if (c->site != GRAPH_NONE && !(c->kind == GRAPH_CALL && c->sole))
             put_site(out, kind_of(c), c->linkage ? unit_key(c->linkage) : 0);
         if (c->counts)
-            put_site(out, SITE_ITERATION, 0);
+            put_site(out, LOUPE_SITE_ITERATION, 0);
     }
     strbuf_puts(out, "\n");
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tree/process.h"
 
+#include "base/map.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -61,12 +63,12 @@ static bool any_runs(int32_t pid, uint64_t *who)
     snprintf(path, sizeof path, "/proc/%d/task", pid);
     DIR *tasks = opendir(path);
     bool runs = !tasks && errno != ENOENT; /* cannot be known: no reason to call it dead */
-    *who = 14695981039346656037u;
+    *who = MAP_SEED;
     for (struct dirent *e; tasks && !runs && (e = readdir(tasks));) {
         struct thread thread;
         if (!isdigit((unsigned char)e->d_name[0]))
             continue;
-        *who = (*who ^ strtoul(e->d_name, NULL, 10)) * 1099511628211u;
+        *who = map_hash(*who, e->d_name, strlen(e->d_name));
         snprintf(path, sizeof path, "task/%s/stat", e->d_name);
         runs = read_thread(pid, path, &thread) && !thread.over;
     }

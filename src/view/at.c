@@ -80,7 +80,7 @@ static void facts(const struct part *p, const struct query_item *item)
         strbuf_printf(p->out, "; each %s to %s, on average %s", format_time(a, item->total.min),
                       format_time(b, item->total.max),
                       format_time(c, item->total.time / (double)item->total.count));
-    strbuf_puts(p->out, query_outside_time(n) ? "; outside the ranks' time\n" : "\n");
+    strbuf_puts(p->out, run_outside_time(n) ? "; outside the ranks' time\n" : "\n");
 }
 
 static int values_by_time(const void *pa, const void *pb)
@@ -116,8 +116,8 @@ static void ranks(const struct part *p, uint32_t node)
         char text[FORMAT_ROOM];
         table_cell(t, "%s", format_rank(text, r));
         cell_time(t, v->time);
-        cell_share(t, time > 0 && !query_outside_time(&p->run->graph.nodes[node]) ? v->time / time
-                                                                                  : NAN);
+        cell_share(t, time > 0 && !run_outside_time(&p->run->graph.nodes[node]) ? v->time / time
+                                                                                : NAN);
         cell_count(t, v->count);
         cell_bytes(t, v->bytes);
         cell_time(t, v->min);

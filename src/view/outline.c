@@ -138,7 +138,7 @@ static void make_sums(struct outline *o)
             above->calls += total->time;
             above->calls_estimated |= total->estimated > 0;
         } else if (g->nodes[i].kind == GRAPH_COMMUNICATION) {
-            above->communications += query_outside_time(&g->nodes[i]) ? 0 : total->time;
+            above->communications += run_outside_time(&g->nodes[i]) ? 0 : total->time;
         } else {
             above->calls += sum->calls;
             above->calls_estimated |= sum->calls_estimated;

@@ -10,11 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool query_outside_time(const struct graph_node *node)
-{
-    return run_outside_time(node);
-}
-
 double query_all_time(const struct run *run)
 {
     double sum = 0;
@@ -79,7 +74,7 @@ struct query_item query_item(const struct run *run, uint32_t node, double all_ti
     if (count < run->rank_count || !count)
         item.min_s = 0; /* some rank never came here */
     item.avg_s = run->rank_count ? item.total.time / (double)run->rank_count : 0;
-    if (all_time > 0 && !query_outside_time(&run->graph.nodes[node]))
+    if (all_time > 0 && !run_outside_time(&run->graph.nodes[node]))
         item.share = item.total.time / all_time;
     item.worst = worst_peer(run, node);
     return item;

@@ -7,10 +7,6 @@
 
 #include <stdbool.h>
 
-/* MPI_Init, MPI_Init_thread and MPI_Finalize lie outside the rank's time: they have no share of
- * it, no place among the most expensive statements, and no part in their procedure's sum. */
-bool query_outside_time(const struct graph_node *node);
-
 struct query_item {
     uint32_t node;
     struct run_value total;

@@ -161,7 +161,7 @@ static void sum_up(struct run *run, uint32_t first)
     for (size_t i = 0; i < statements; i++) {
         struct run_value value = run->values[i];
         const struct graph_node *n = &run->graph.nodes[value.node];
-        if (n->kind != GRAPH_COMMUNICATION || query_outside_time(n))
+        if (n->kind != GRAPH_COMMUNICATION || run_outside_time(n))
             continue;
         struct run_value *all = &run->values[program + value.rank];
         all->bytes += value.bytes;

@@ -210,7 +210,7 @@ static void statements(const struct part *p, size_t most)
         {.title = "statement", .left = true, .shrink = 30}};
     struct query_item *items;
     size_t all = query_items(p->run, GRAPH_COMMUNICATION, QUERY_TIME, &items), count = 0;
-    while (count < all && !query_outside_time(&p->run->graph.nodes[items[count].node]))
+    while (count < all && !run_outside_time(&p->run->graph.nodes[items[count].node]))
         count++;
     strbuf_putc(p->out, '\n');
     struct table *t = table_new(columns, sizeof columns / sizeof *columns);

@@ -282,7 +282,7 @@ void part_tree(const struct part *p)
     bool regions = false, outside = false;
     for (size_t i = 0; i < p->run->graph.count; i++) {
         regions |= p->run->graph.nodes[i].kind == GRAPH_REGION;
-        outside |= query_outside_time(&p->run->graph.nodes[i]);
+        outside |= run_outside_time(&p->run->graph.nodes[i]);
     }
     if (regions)
         part_note(p, "A region contains what runs inside it, also of the procedures.");
