@@ -15,11 +15,16 @@
 /* A statement: a communication statement, or a region the program names itself. */
 #define RECORD_STATEMENT_FIELDS(X)                                                                 \
     X(count, COUNT, SUM) /* executions that have ended */                                          \
-    X(time, TICKS, SUM)  /* inside the call, callees included */                                   \
+    X(time, TICKS, SUM)  /* inside the call, callees included; virtual */                          \
     X(self, TICKS, SUM)  /* the same without nested regions and communications */                  \
     X(min, TICKS, MIN)                                                                             \
     X(max, TICKS, MAX)                                                                             \
-    X(bytes, BYTES, SUM)
+    X(bytes, BYTES, SUM)                                                                           \
+    X(real, TICKS, SUM)      /* the time as it passed, with what the probes cost */                \
+    X(sync, TICKS, SUM)      /* part of the time: waiting for a partner; the rest is transfer */   \
+    X(unknown, COUNT, SUM)   /* messages whose header was not found: their waiting is not known */ \
+    X(reordered, COUNT, SUM) /* from any source: another would have come first without us */       \
+    X(uncertain, COUNT, SUM) /* executions whose effect on the delay is not sure */
 
 /* What is known of a node of the program graph outside the target: a statement's statistics, and of
  * probes that `loupe cc` has put there. */
@@ -34,7 +39,14 @@
 #define RECORD_PEER_FIELDS(X)                                                                      \
     X(count, COUNT, SUM) /* messages */                                                            \
     X(time, TICKS, SUM)  /* of blocking calls; nonblocking ones spend it at their Wait */          \
-    X(bytes, BYTES, SUM)
+    X(bytes, BYTES, SUM)                                                                           \
+    X(sync, TICKS, SUM) /* waiting for this peer, at the statement that waits */
+
+/* Headers beside messages, of a thread: every message received is in one of them. */
+#define RECORD_PAIRING_FIELDS(X)                                                                   \
+    X(paired, COUNT, SUM)    /* with its header */                                                 \
+    X(missing, COUNT, SUM)   /* it had none, or it was lost */                                     \
+    X(ambiguous, COUNT, SUM) /* which of several is its own could not be told */
 
 /* Buckets of the message size histogram: 0 holds empty messages, b holds [2^(b-1), 2^b). */
 #define RECORD_SIZE_BUCKETS 40

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define RECORD_MAGIC   0x010045505554f4cull /* rare enough to refuse foreign files by */
-#define RECORD_VERSION 3
+#define RECORD_VERSION 4
 
 enum {
     RECORD_CHUNK = 4096,
@@ -66,6 +66,14 @@ enum record_clock {
     RECORD_CLOCK_TSC,
     RECORD_CLOCK_MONOTONIC, /* nanoseconds of CLOCK_MONOTONIC: no invariant TSC here */
     RECORD_CLOCKS
+};
+
+/* What is taken out of the times. */
+enum record_compensation {
+    RECORD_COMPENSATE_FULL,  /* the probes' cost, also where it came from other processes */
+    RECORD_COMPENSATE_LOCAL, /* of the process's own probes only */
+    RECORD_COMPENSATE_NONE,
+    RECORD_COMPENSATIONS
 };
 
 /* Why monitoring of this process is incomplete; the report words them. */
@@ -141,6 +149,8 @@ struct record_header {
     uint64_t monotonic_origin_ns;
     uint64_t realtime_origin_ns;
     uint64_t ticks_per_event; /* calibrated cost of one event to the program, times 1024 */
+    uint32_t compensation;    /* enum record_compensation */
+    uint32_t spare2;
 
     /* moments, in ticks; 0: not yet */
     uint64_t started;
@@ -220,12 +230,17 @@ struct record_thread {
     uint32_t held;   /* 1 while a thread holds the block */
     uint32_t resets; /* resets this block has done; fewer than asked for: its records are void */
     int32_t tid;
-    uint32_t depth;        /* frames in use */
-    uint64_t threads;      /* threads that have held the block */
-    uint64_t last;         /* when its last region ended: a killed process has no better end */
-    uint64_t delay;        /* what the probes have cost its threads, in ticks; never falls */
-    uint64_t delay_before; /* the same at the last reset */
-    uint64_t spare[2];
+    uint32_t depth;       /* frames in use */
+    uint64_t threads;     /* threads that have held the block */
+    uint64_t last;        /* when its last region ended: a killed process has no better end */
+    int64_t delay;        /* of its thread: real less virtual time, in ticks; may fall */
+    int64_t delay_before; /* the same at the last reset */
+    int64_t received;     /* part of the delay that came from others; the rest is its own probes' */
+    int64_t received_before;
+#define X(name, unit, merge) uint64_t name;
+    RECORD_PAIRING_FIELDS(X)
+#undef X
+    uint64_t spare[5];
     struct record_frame frames[RECORD_FRAMES];
 };
 
@@ -247,7 +262,6 @@ struct record_statement {
     uint64_t sizes[RECORD_SIZE_BUCKETS];
     uint64_t open; /* communications: in progress since then; 0: not. Written at any time */
     uint64_t last; /* communications: when the last one ended */
-    uint64_t spare[5];
 };
 #define RECORD_NO_MODULE 0xffffffffu
 
@@ -265,7 +279,7 @@ struct record_peer {
 #define X(name, unit, merge) uint64_t name;
     RECORD_PEER_FIELDS(X)
 #undef X
-    uint64_t spare[3];
+    uint64_t spare[2];
 };
 
 /* What one compilation made: the sites of a unit. */

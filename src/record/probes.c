@@ -98,7 +98,8 @@ static struct open open_frames(const struct visit *v, const struct block *b, uin
     const struct record_probe_frames *f = (const void *)(b->frames.refs[0].chunk + 1);
     for (uint32_t i = 0; i < RECORD_PROBE_FRAMES && i < segment_load32(&f->depth); i++) {
         const struct record_probe_frame *at = &f->frames[i];
-        uint64_t begin = segment_load64(&at->begin), delay = segment_load64(&b->thread->delay);
+        uint64_t begin = segment_load64(&at->begin);
+        uint64_t delay = segment_load64((const uint64_t *)&b->thread->delay);
         uint32_t weight = segment_load32(&at->weight);
         if (segment_load32(&at->probe) != probe || segment_load32(&f->depth) <= i ||
             segment_load64(&at->begin) != begin || segment_load32(&at->probe) != probe ||
@@ -107,7 +108,7 @@ static struct open open_frames(const struct visit *v, const struct block *b, uin
         uint64_t now = v->now - delay; /* virtual, as the begin */
         open.count++;
         open.weight = weight > open.weight ? weight : open.weight;
-        if (v->now > delay && now > begin && now - begin > v->margin)
+        if ((int64_t)(now - begin) > (int64_t)v->margin)
             open.ticks += (double)(now - begin - v->margin) * weight;
     }
     return open;

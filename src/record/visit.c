@@ -392,7 +392,8 @@ static void give_block(struct visit *v, const struct chunk_ref *threads, uint32_
     struct record_thread copy;
     b->thread = visit_record(threads->chunk, sizeof copy, slot);
     segment_copy(&copy, b->thread, sizeof copy);
-    copy.delay = copy.delay > copy.delay_before ? copy.delay - copy.delay_before : 0;
+    copy.delay = (int64_t)((uint64_t)copy.delay - (uint64_t)copy.delay_before);
+    copy.received = (int64_t)((uint64_t)copy.received - (uint64_t)copy.received_before);
     if (copy.depth > RECORD_FRAMES) {
         v->reader->damaged = true;
         copy.depth = 0;

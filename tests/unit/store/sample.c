@@ -213,8 +213,8 @@ static const char *head_difference(const struct run *a, const struct run *b)
 }
 
 /* Values and peers have no pointers, and no padding as long as this holds: compared bit by bit. */
-_Static_assert(sizeof(struct run_value) == 8 + 10 * 8 + RECORD_SIZE_BUCKETS * 8, "no padding");
-_Static_assert(sizeof(struct run_peer) == 16 + 3 * 8, "no padding");
+_Static_assert(sizeof(struct run_value) == 8 + 15 * 8 + RECORD_SIZE_BUCKETS * 8, "no padding");
+_Static_assert(sizeof(struct run_peer) == 16 + 4 * 8, "no padding");
 
 const char *sample_difference(const struct run *a, const struct run *b)
 {
