@@ -58,3 +58,9 @@ char *path_full(const char *path, const char *directory)
     free(joined);
     return full;
 }
+
+const char *path_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}

@@ -7,5 +7,7 @@
 char *path_shown(const char *path, const char *directory);
 /* The same path in full: below the directory unless it is absolute. To be freed. */
 char *path_full(const char *path, const char *directory);
+/* What stands behind the last slash; all of it without one. */
+const char *path_base(const char *path);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* loupe cc, loupe c++: the compiler of a build, with probes put into what it compiles. */
 #include "cli/cc.h"
+#include "base/path.h"
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -37,7 +38,7 @@ static const char **objects;
 
 static const char *object_of(const struct cc_unit *unit, size_t i)
 {
-    const char *base = cc_base_of(unit->name), *dot = strrchr(base, '.');
+    const char *base = path_base(unit->name), *dot = strrchr(base, '.');
     if (!line.compile_only)
         return cc_text("%s/%zu.o", cc_scratch(), i);
     return line.output ? line.output

@@ -161,7 +161,6 @@ char *cc_read(const char *path, size_t *size);
 bool cc_write(const char *path, const char *text, size_t len);
 void cc_make_directories(const char *path);    /* those above it */
 const char *cc_directory_of(const char *path); /* with the slash; "" if there is none */
-const char *cc_base_of(const char *path);
 
 /* Puts links to the headers that are not instrumented beside those that are, so that each finds
  * the others by the same relative names. */

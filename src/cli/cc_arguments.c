@@ -3,6 +3,7 @@
 #include "cli/cc.h"
 
 #include "base/alloc.h"
+#include "base/path.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -48,7 +49,7 @@ static bool among(const char *word, const char *const *list)
 enum cc_language cc_language_of(const char *name, bool cxx)
 {
     static const char *const cxx_endings[] = {"C", "cc", "cp", "cxx", "cpp", "CPP", "c++", NULL};
-    const char *base = cc_base_of(name), *dot = strrchr(base, '.');
+    const char *base = path_base(name), *dot = strrchr(base, '.');
     if (!dot)
         return CC_OTHER;
     if (strcmp(dot + 1, "c") == 0)
@@ -60,7 +61,7 @@ enum cc_language cc_language_of(const char *name, bool cxx)
 static bool is_cxx_driver(const char *path)
 {
     static const char *const others[] = {"CC", "mpiCC", "icpc", "icpx", "mpiicpc", "mpiicpx", NULL};
-    const char *base = cc_base_of(path);
+    const char *base = path_base(path);
     char name[64];
     snprintf(name, sizeof name, "%s", base);
     name[strcspn(name, ".")] = 0;
@@ -70,7 +71,7 @@ static bool is_cxx_driver(const char *path)
 /* Where `loupe c++` would be wrong about it. */
 static bool is_c_driver(const char *path)
 {
-    const char *name = cc_base_of(path);
+    const char *name = path_base(path);
     size_t len = strcspn(name, ".");
     return strstr(name, "gcc") || strstr(name, "clang") || strstr(name, "mpicc") ||
            (len >= 2 && strncmp(name + len - 2, "cc", 2) == 0);
@@ -81,14 +82,14 @@ static bool is_c_driver(const char *path)
 static bool is_cache(const char *path)
 {
     static const char *const caches[] = {"ccache", "sccache", NULL};
-    return among(cc_base_of(path), caches);
+    return among(path_base(path), caches);
 }
 
 /* Programs that stand before a compiler as we do. */
 static bool is_launcher(const char *path)
 {
     static const char *const launchers[] = {"ccache", "distcc", "sccache", "icecc", NULL};
-    return among(cc_base_of(path), launchers);
+    return among(path_base(path), launchers);
 }
 
 static void split_compiler(struct cc_line *line, const char *const *argv, struct cc_words *rest)

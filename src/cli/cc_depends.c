@@ -6,6 +6,7 @@
  */
 #include "cli/cc.h"
 
+#include "base/path.h"
 #include "base/strbuf.h"
 #include "cli/install.h"
 
@@ -17,14 +18,14 @@
 /* The last dot of the file's name, or its end. */
 static int stem(const char *path)
 {
-    const char *base = cc_base_of(path), *dot = strrchr(base, '.');
+    const char *base = path_base(path), *dot = strrchr(base, '.');
     return (int)((dot ? dot : base + strlen(base)) - path);
 }
 
 const char *cc_depends_file(const struct cc_unit *unit)
 {
     const struct cc_line *line = unit->line;
-    const char *name = line->output ? line->output : cc_base_of(unit->name);
+    const char *name = line->output ? line->output : path_base(unit->name);
     /* gcc names what belongs to one of several sources after the program too: a.out. */
     bool of_program = !unit->answer.clang && unit->answer.major >= 11 && !line->output &&
                       !line->compile_only && line->sources_count + line->inputs > 1;
@@ -34,7 +35,7 @@ const char *cc_depends_file(const struct cc_unit *unit)
 
 const char *cc_depends_target(const struct cc_unit *unit)
 {
-    const char *base = cc_base_of(unit->name);
+    const char *base = path_base(unit->name);
     return unit->line->output ? unit->line->output : cc_text("%.*s.o", stem(base), base);
 }
 
@@ -71,8 +72,7 @@ static const char *without_dot(const char *name)
 /* NULL: it is ours and nobody else's business. */
 static const char *map_back(const struct cc_unit *unit, const char *name)
 {
-    const char *probe = strrchr(name, '/');
-    if (probe && strcmp(probe + 1, INSTALL_PROBE_HEADER) == 0)
+    if (strcmp(path_base(name), INSTALL_PROBE_HEADER) == 0)
         return NULL;
     if (strcmp(name, quoted(cc_text("%s/unit.h", unit->directory))) == 0)
         return NULL;

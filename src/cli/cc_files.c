@@ -12,15 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *cc_base_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 const char *cc_directory_of(const char *path)
 {
-    return cc_text("%.*s", (int)(cc_base_of(path) - path), path);
+    return cc_text("%.*s", (int)(path_base(path) - path), path);
 }
 
 const char *cc_absolute(const char *name)

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/path.h"
 #include "cli/install.h"
 #include "cli/settings.h"
 
@@ -45,7 +46,7 @@ bool cc_unit_is_trial(const char *name)
                                          "/.conf_check_",
                                          "/.sconf_temp/",
                                          NULL};
-    return strncmp(cc_base_of(name), "conftest", 8) == 0 || contains(cc_absolute(name), places) ||
+    return strncmp(path_base(name), "conftest", 8) == 0 || contains(cc_absolute(name), places) ||
            contains(cc_absolute("./x"), places);
 }
 
@@ -215,7 +216,7 @@ static const char *arrange(struct cc_unit *unit)
     bool headers = false;
     const char *tree = cc_text("%s/tree", unit->directory);
     const char *source = read_files(unit, &headers), *said = cc_directory_of(unit->name);
-    if (!source || strcmp(cc_base_of(source), cc_base_of(unit->name)) != 0)
+    if (!source || strcmp(path_base(source), path_base(unit->name)) != 0)
         return "loupe-instrument does not name the source";
     if (headers)
         cc_mirror(unit, tree, source);
@@ -227,7 +228,7 @@ static const char *arrange(struct cc_unit *unit)
         return "links cannot be made";
     if (mkdir(cc_text("%s/empty", unit->directory), 0700) < 0)
         return "a directory cannot be made";
-    unit->file = cc_text("%s/here/%s", unit->directory, cc_base_of(unit->name));
+    unit->file = cc_text("%s/here/%s", unit->directory, path_base(unit->name));
     return access(unit->file, R_OK) < 0 ? "loupe-instrument has written no source" : NULL;
 }
 

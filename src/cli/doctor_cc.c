@@ -62,7 +62,8 @@ static char *try_instrument(char *program, char *header, char *directory)
 void doctor_cc(void)
 {
     char *program = install_instrument(), *header = install_header(INSTALL_PROBE_HEADER);
-    char directory[] = "/tmp/loupe-doctor-XXXXXX";
+    const char *root = getenv("TMPDIR");
+    char *directory = xasprintf("%s/loupe-doctor-XXXXXX", root && *root ? root : "/tmp");
     if (!program || !header) {
         doctor_say(DOCTOR_WARNING, "loupe cc", advice,
                    "%s was not found: everything is compiled without probes",
@@ -77,6 +78,7 @@ void doctor_cc(void)
         free(problem);
         nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     }
+    free(directory);
     free(program);
     free(header);
 }

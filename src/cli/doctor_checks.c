@@ -32,7 +32,7 @@ static void check_preload(void)
                    INSTALL_PRELOAD " was not found beside loupe: programs run unmonitored");
         return;
     }
-    struct program program;
+    struct candidate program;
     int err = program_check("/bin/sh", library, &program);
     if (err || program.kind != PROGRAM_GOOD)
         doctor_say(DOCTOR_PROBLEM, "library", "rebuild loupe on this machine", "%s",

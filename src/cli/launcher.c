@@ -3,17 +3,12 @@
 
 #include "base/alloc.h"
 #include "base/options.h"
+#include "base/path.h"
 #include "cli/capture.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
 
 static const struct {
     const char *name;
@@ -29,7 +24,7 @@ static const struct {
 
 enum launcher_kind launcher_by_name(const char *command)
 {
-    const char *name = base_name(command);
+    const char *name = path_base(command);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(name, names[i].name) == 0)
             return names[i].kind;

@@ -56,7 +56,7 @@ char *program_find(const char *name)
     return found;
 }
 
-static int cannot_start(const char *name, int err, struct program *program)
+static int cannot_start(const char *name, int err, struct candidate *program)
 {
     struct strbuf *why = &program->why;
     if (err == -ENOENT && strchr(name, '/'))
@@ -123,7 +123,7 @@ static char **environment_with(const char *library)
 }
 
 /* Sanitizers end a program before main when another library is loaded before theirs. */
-static void note_runtime(const char *line, struct program *program)
+static void note_runtime(const char *line, struct candidate *program)
 {
     static const char *const names[] = {"libasan.so",   "libtsan.so",       "liblsan.so",
                                         "libhwasan.so", "libclang_rt.asan", "libclang_rt.tsan"};
@@ -138,7 +138,7 @@ static void note_runtime(const char *line, struct program *program)
  * or with an older C library ours may not load, and would take the program down with it.
  */
 static void try_preload(const char *loader, const char *path, const char *library,
-                        struct program *program)
+                        struct candidate *program)
 {
     char *const argv[] = {(char *)loader, "--list", (char *)path, NULL};
     char **environment = environment_with(library);
@@ -168,7 +168,7 @@ static void try_preload(const char *loader, const char *path, const char *librar
     strbuf_free(&output);
 }
 
-static void check_elf(int fd, const char *path, const char *library, struct program *program)
+static void check_elf(int fd, const char *path, const char *library, struct candidate *program)
 {
     Elf64_Ehdr header;
     Elf64_Half here;
@@ -202,7 +202,7 @@ static void check_elf(int fd, const char *path, const char *library, struct prog
 }
 
 /* Scripts lead to their interpreter, which may be one again; the kernel follows a few as well. */
-static void check_file(const char *path, const char *library, int depth, struct program *program)
+static void check_file(const char *path, const char *library, int depth, struct candidate *program)
 {
     char text[256] = "";
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -220,9 +220,9 @@ static void check_file(const char *path, const char *library, int depth, struct 
     close(fd);
 }
 
-int program_check(const char *name, const char *library, struct program *program)
+int program_check(const char *name, const char *library, struct candidate *program)
 {
-    *program = (struct program){.kind = PROGRAM_GOOD};
+    *program = (struct candidate){.kind = PROGRAM_GOOD};
     program->path = program_find(name);
     if (!program->path)
         return cannot_start(name, -errno, program);
@@ -230,10 +230,10 @@ int program_check(const char *name, const char *library, struct program *program
     return 0;
 }
 
-void program_clear(struct program *program)
+void program_clear(struct candidate *program)
 {
     free(program->path);
     strbuf_free(&program->first);
     strbuf_free(&program->why);
-    *program = (struct program){0};
+    *program = (struct candidate){0};
 }

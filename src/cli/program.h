@@ -13,8 +13,8 @@ enum program_kind {
     PROGRAM_UNFIT,      /* our library cannot be loaded into it */
 };
 
-struct program {
-    char *path; /* that will be executed */
+struct candidate { /* a program that may be started */
+    char *path;    /* that will be executed */
     enum program_kind kind;
     struct strbuf first; /* runtimes that insist on being loaded before any other library, ":" */
     struct strbuf why;   /* for all but PROGRAM_GOOD: one line about what cannot be seen and why */
@@ -27,7 +27,7 @@ char *program_find(const char *name);
  * Looks at the program (for a script at its interpreter), and tries whether `library` (NULL: none)
  * could be preloaded there. 0, or -errno if it cannot be started at all; `why` then says so.
  */
-int program_check(const char *name, const char *library, struct program *program);
-void program_clear(struct program *program);
+int program_check(const char *name, const char *library, struct candidate *program);
+void program_clear(struct candidate *program);
 
 #endif

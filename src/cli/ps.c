@@ -2,6 +2,7 @@
 /* loupe ps: what is being monitored on this machine. */
 #include "base/json.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "cli/command.h"
 #include "cli/procs.h"
 #include "tree/node.h"
@@ -53,8 +54,7 @@ static struct line look(const struct job *job)
     l.alive = procs_alive(job);
     l.state = state_of(&l);
     const char *command = job->command && job->command[0] ? job->command[0] : "?";
-    const char *slash = strrchr(command, '/');
-    l.program = l.run && l.run->program ? l.run->program : (char *)(slash ? slash + 1 : command);
+    l.program = l.run && l.run->program ? l.run->program : (char *)path_base(command);
     return l;
 }
 

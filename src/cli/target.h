@@ -7,7 +7,7 @@
 #include "tree/job.h"
 
 struct target {
-    struct program program;
+    struct candidate program;
     char *library; /* to preload; NULL: the program runs unmonitored, program.why says why */
 };
 

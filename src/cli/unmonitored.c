@@ -2,6 +2,7 @@
 #include "cli/unmonitored.h"
 
 #include "base/alloc.h"
+#include "base/path.h"
 #include "cli/load.h"
 #include "cli/procs.h"
 
@@ -40,9 +41,8 @@ struct run *unmonitored_run(const struct job *job, const char *program, pid_t pi
     gethostname(host, sizeof host - 1);
     if (!program)
         program = job->command && job->command[0] ? job->command[0] : "program";
-    const char *slash = strrchr(program, '/');
     run->command = copy_words(job->command);
-    run->program = xstrdup(slash ? slash + 1 : program);
+    run->program = xstrdup(path_base(program));
     run->job = xstrdup(job->id);
     run->started_ns = job->started_ns;
     struct run_rank *rank = run_add_rank(run);

@@ -43,22 +43,6 @@ uint32_t graph_add(struct graph *g, const struct graph_node *node)
     return (uint32_t)(g->count - 1);
 }
 
-static int same(const char *a, const char *b)
-{
-    return a == b || (a && b && !strcmp(a, b));
-}
-
-uint32_t graph_find(const struct graph *g, const struct graph_node *node)
-{
-    for (size_t i = 0; i < g->count; i++) {
-        const struct graph_node *n = &g->nodes[i];
-        if (n->kind == node->kind && n->line == node->line && same(n->name, node->name) &&
-            same(n->file, node->file) && same(n->procedure, node->procedure))
-            return (uint32_t)i;
-    }
-    return GRAPH_NONE;
-}
-
 void graph_free(struct graph *g)
 {
     for (size_t i = 0; i < g->count; i++) {

@@ -66,8 +66,6 @@ int graph_kind_by_name(const char *name);
 
 /* Adds a node; strings are copied, any may be NULL. Returns its number. */
 uint32_t graph_add(struct graph *g, const struct graph_node *node);
-/* The node with this identity (kind, name, file, line, procedure), or GRAPH_NONE. */
-uint32_t graph_find(const struct graph *g, const struct graph_node *node);
 void graph_free(struct graph *g);
 
 #endif

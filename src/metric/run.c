@@ -275,14 +275,6 @@ double run_time(const struct run *run)
     return longest;
 }
 
-double run_real(const struct run *run)
-{
-    double longest = 0;
-    for (size_t i = 0; i < run->rank_count; i++)
-        longest = fmax(longest, run->ranks[i].real_s);
-    return longest;
-}
-
 struct run_efficiency run_efficiency(const struct run *run)
 {
     double sum = 0, most = 0, time = run_time(run);

@@ -130,7 +130,6 @@ bool run_outside_time(const struct graph_node *node);
 double run_rank_time(const struct run_rank *rank);    /* virtual: real_s - overhead_s */
 double run_rank_compute(const struct run_rank *rank); /* outside MPI */
 double run_time(const struct run *run);               /* of the longest rank */
-double run_real(const struct run *run);
 
 struct run_efficiency {
     double parallel, load_balance, communication; /* 0 to 1; NAN without ranks or time */

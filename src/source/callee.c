@@ -2,6 +2,7 @@
 #include "source/callee.h"
 
 #include "base/alloc.h"
+#include "base/path.h"
 #include "source/names.h"
 
 #include <ctype.h>
@@ -75,8 +76,7 @@ static bool in_known_header(CXCursor declaration)
     if (!file)
         return true; /* the compiler's own declaration of a builtin */
     char *path = name_take(clang_getFileName(file));
-    const char *base = strrchr(path, '/');
-    bool known = among(headers, base ? base + 1 : path);
+    bool known = among(headers, path_base(path));
     free(path);
     return known;
 }

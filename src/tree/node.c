@@ -2,6 +2,7 @@
 #include "tree/node.h"
 
 #include "base/alloc.h"
+#include "base/path.h"
 #include "tree/collect.h"
 #include "tree/members.h"
 #include "tree/notes.h"
@@ -191,12 +192,6 @@ static int read_member(struct reading *r, const struct member *m)
     return 0;
 }
 
-static char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return xstrdup(slash ? slash + 1 : path);
-}
-
 static void describe(struct run *run, const struct job *job, const struct members *members)
 {
     size_t args = 0;
@@ -217,9 +212,9 @@ static void describe(struct run *run, const struct job *job, const struct member
             break;
     }
     if (first && *first->program)
-        run->program = base_name(first->program);
+        run->program = xstrdup(path_base(first->program));
     else
-        run->program = base_name(args ? job->command[0] : "program");
+        run->program = xstrdup(path_base(args ? job->command[0] : "program"));
     if (first && has_mpi(first) && *first->mpi)
         run->mpi = xstrdup(first->mpi);
     graph_add(&run->graph, &(struct graph_node){

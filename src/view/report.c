@@ -19,11 +19,6 @@ int view_level_by_name(const char *name)
     return -1;
 }
 
-const char *view_level_name(enum view_level level)
-{
-    return (unsigned)level < VIEW_LEVELS ? level_names[level] : "unknown";
-}
-
 /* Rows of a level that nobody limited. */
 static int default_top(const struct view_options *options)
 {

@@ -43,7 +43,6 @@ struct view_lines {
 
 /* -1: no such level. */
 int view_level_by_name(const char *name);
-const char *view_level_name(enum view_level level);
 /* --by, --source and --top do not change the JSON; --at leaves the statements there and what is
  * above them. -ENOENT: --at names nothing that is in the run (the message is in `out` then). The
  * same for --source. */
