@@ -255,7 +255,9 @@ static void add_open_frames(const struct visit *v, const struct block *b, uint32
             continue;
         time = open_time(v, begin);
     }
-    copy->time += time + (copy->open ? open_time(v, copy->open) : 0);
+    time += copy->open ? open_time(v, copy->open) : 0;
+    copy->time += time;
+    copy->real += time;
     if (copy->call != RECORD_CALL_REGION)
         copy->self = copy->time; /* nothing else is timed inside; the writer leaves it to us */
 }
@@ -398,9 +400,16 @@ static void give_block(struct visit *v, const struct chunk_ref *threads, uint32_
         v->reader->damaged = true;
         copy.depth = 0;
     }
+    bool is_void = visit_void(v, b);
+    if (is_void) {
+        copy.delay = copy.received = 0;
+#define X(name, unit, merge) copy.name = 0;
+        RECORD_PAIRING_FIELDS(X)
+#undef X
+    }
     if (v->to->thread)
         v->to->thread(v->to->data, b->index, &copy);
-    if (visit_void(v, b))
+    if (is_void)
         return;
     size_t count = visit_records(&b->statements, RECORD_KIND_STATEMENTS);
     if (count > RECORD_STATEMENTS_MAX + visit_per_chunk[RECORD_KIND_STATEMENTS]) {
