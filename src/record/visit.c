@@ -253,7 +253,7 @@ static void add_open_frames(const struct visit *v, const struct block *b, uint32
             segment_load32(&t->depth) <= i || segment_load64(&t->frames[i].begin) != begin ||
             segment_load32(&t->frames[i].statement) != statement || segment_load32(&t->depth) <= i)
             continue;
-        time = open_time(v, begin);
+        time = open_time(v, begin + visit_delay(v, t)); /* it began in virtual time */
     }
     time += copy->open ? open_time(v, copy->open) : 0;
     copy->time += time;
@@ -396,6 +396,10 @@ static void give_block(struct visit *v, const struct chunk_ref *threads, uint32_
     segment_copy(&copy, b->thread, sizeof copy);
     copy.delay = (int64_t)((uint64_t)copy.delay - (uint64_t)copy.delay_before);
     copy.received = (int64_t)((uint64_t)copy.received - (uint64_t)copy.received_before);
+    if (v->reader->header.compensation == RECORD_COMPENSATE_NONE) { /* times have it all in them */
+        copy.received = (int64_t)((uint64_t)copy.received - (uint64_t)copy.delay);
+        copy.delay = 0;
+    }
     if (copy.depth > RECORD_FRAMES) {
         v->reader->damaged = true;
         copy.depth = 0;
