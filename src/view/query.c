@@ -39,6 +39,12 @@ struct run_rank query_all(const struct run *run)
     return all;
 }
 
+double query_waiting(const struct run *run, const struct query_item *item)
+{
+    bool known = item->total.mpi > 0 && !run_outside_time(&run->graph.nodes[item->node]);
+    return known ? item->total.sync / item->total.mpi : NAN;
+}
+
 int32_t query_rank(const struct run *run, uint32_t index)
 {
     return index < run->rank_count ? run->ranks[index].rank : -1;
