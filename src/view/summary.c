@@ -141,8 +141,12 @@ static void line_monitoring(const struct part *p)
         if (!most || p->run->ranks[i].probe_s > most->probe_s)
             most = &p->run->ranks[i];
     if (most && most->probe_s > 0) {
-        strbuf_printf(&text, "a rank's own probes cost %s on average",
+        strbuf_printf(&text, "a rank's own probes cost %s",
                       format_time(a, all.probe_s / (double)p->run->rank_count));
+        if (!isnan(all.probe_error_s))
+            strbuf_printf(&text, " ± %s",
+                          format_time(a, all.probe_error_s / (double)p->run->rank_count));
+        strbuf_puts(&text, " on average");
         if (p->run->rank_count > 1)
             strbuf_printf(&text, " and %s at most (rank %s)", format_time(b, most->probe_s),
                           format_rank(c, most));
