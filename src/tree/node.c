@@ -199,6 +199,8 @@ static int read_member(struct reading *r, const struct member *m)
     rank->segment_bytes = record_bytes(m->reader);
     set_times(rank, h, until);
     set_totals(rank, &totals);
+    if (h->compensation == RECORD_COMPENSATE_NONE)
+        rank->overhead_s = 0; /* nothing was taken out of the times */
     add_notes(&r->notes, m, rank, &totals);
     return 0;
 }
