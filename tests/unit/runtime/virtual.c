@@ -3,158 +3,10 @@
  * Times without what we have caused: events, regions and probes while the thread's delay changes,
  * by meetings, resets, measurement off and on, and from one thread to the next. Times of events are
  * made up where they must be exact.
- *
- *     runtime-virtual [local|none|extra]
  */
-#define LOUPE_UNIT_ID    0x5001
-#define LOUPE_UNIT_SITES 4
-enum { KEY_WORK = 41 };
-enum { WORK, CALL, LOOP, HOT_LOOP };
-#define LOUPE_UNIT_TABLE                                                                           \
-    [WORK] = LOUPE_SITE(LOUPE_SITE_PROCEDURE, KEY_WORK),                                           \
-    [CALL] = LOUPE_SITE(LOUPE_SITE_CALL, KEY_WORK), [LOOP] = LOUPE_SITE(LOUPE_SITE_LOOP, 0),       \
-    [HOT_LOOP] = LOUPE_SITE(LOUPE_SITE_LOOP, 0)
-#include <loupe-probe.h>
-
-#include "probing.h"
-
-#include "runtime/hot.h"
-#include "runtime/probe.h"
+#include "virtual.h"
 
 #include <pthread.h>
-
-void loupe_runtime_begin(const char *name);
-void loupe_runtime_end(const char *name);
-
-enum { MS = 2000000, SHIFT = RECORD_TIME_SHIFT }; /* ticks, a millisecond or somewhat less */
-static const struct event_cost cost = {40 << SHIFT, (10 << SHIFT) - 128, 10 << SHIFT};
-
-/* ---- what readers see ---- */
-
-static struct record_statement region, at_address;
-static uint64_t wanted; /* address */
-
-static void on_statement(void *data, uint32_t block, uint32_t index,
-                         const struct record_statement *s)
-{
-    (void)data;
-    (void)block;
-    (void)index;
-    if (s->call == RECORD_CALL_REGION)
-        region = *s;
-    else if (s->offset == wanted && s->call != RECORD_CALL_OTHERS)
-        at_address = *s;
-}
-
-static struct record_statement statement(uint64_t address)
-{
-    const struct record_visitor visitor = {.statement = on_statement};
-    struct record_reader *reader;
-    int dir = open(getenv(PLACE_ENV_JOB_DIR), O_RDONLY | O_DIRECTORY);
-    wanted = address;
-    memset(&region, 0, sizeof region);
-    memset(&at_address, 0, sizeof at_address);
-    if (!record_open(dir, -1, loupe_process.writer.name, &reader)) {
-        record_visit(reader, record_now(reader), &visitor);
-        record_close(reader);
-    }
-    close(dir);
-    return at_address;
-}
-
-static bool near(double a, double b, double by)
-{
-    if (fabs(a - b) <= by)
-        return true;
-    printf("# %.0f, not %.0f (%.0f)\n", a, b, by);
-    return false;
-}
-
-/* A moment that was taken between two others, some slack given. */
-static bool between(double a, double least, double most)
-{
-    return near(a, (least + most) / 2, (most - least) / 2 + MS / 2);
-}
-
-/* ---- events ---- */
-
-static uint64_t now(void)
-{
-    return clock_now();
-}
-
-static uint64_t busy(uint64_t ticks)
-{
-    uint64_t began = now();
-    while (now() - began < ticks)
-        ;
-    return began;
-}
-
-/* What a partner says that was there `late` ticks after the event began, with this delay. */
-struct partner {
-    int64_t late, delay;
-    uint64_t sync;
-};
-
-/* An event of this length, the full way or the short way. Returns its virtual time. */
-__attribute__((noinline)) static uint64_t event(uintptr_t address, uint64_t length,
-                                                const struct partner *p)
-{
-    struct event e;
-    if (!event_begin(&e, 3, (void *)address, __builtin_frame_address(0)))
-        return 0;
-    e.thread->full_cost = cost;
-    event_end(&e);
-    e.now = e.begin + length;
-    struct meeting m = event_meeting(&e);
-    if (p)
-        meeting_join(&m, (int64_t)e.begin + p->late, p->delay, 1);
-    if (p)
-        event_settle_met(&e, &m, p->sync);
-    else
-        event_settle(&e);
-    event_done(&e);
-    return e.ticks;
-}
-
-__attribute__((noinline)) static uint64_t short_event(uintptr_t address, uint64_t length,
-                                                      const struct partner *p)
-{
-    struct thread *t = loupe_tls.self;
-    struct site *site = event_ready(t, 3, (void *)address);
-    struct ending e;
-    if (!site)
-        return UINT64_MAX;
-    t->short_cost = cost;
-    event_open(&e, t, site, __builtin_frame_address(0));
-    event_stop(&e, site);
-    e.now = e.begin + length;
-    struct meeting m = event_meeting_short(&e);
-    if (p) {
-        meeting_join(&m, (int64_t)e.begin + p->late, p->delay, 1);
-        event_settle_short_met(&e, &m, p->sync);
-    } else {
-        event_settle_short(&e);
-    }
-    event_shut(&e);
-    return e.ticks;
-}
-
-static int64_t delay(void)
-{
-    return *loupe_tls.self->delay;
-}
-
-static bool delay_is(int64_t ticks)
-{
-    return near((double)delay() / (1 << SHIFT), (double)ticks, 0);
-}
-
-static void set_delay(int64_t ticks)
-{
-    thread_delay_set(loupe_tls.self, ticks * (1 << SHIFT));
-}
 
 typedef uint64_t event_function(uintptr_t address, uint64_t length, const struct partner *p);
 
@@ -238,27 +90,6 @@ static void test_received(void)
 }
 
 /* ---- what is open meanwhile ---- */
-
-/* Raises the delay by so many ticks, in an event. */
-static void raise_delay(int64_t by, uint64_t length)
-{
-    int64_t told = delay_told(loupe_tls.self, delay());
-    struct partner p = {by > 0 ? by : 0, told + by, 0};
-    event(0x7000, length, &p);
-}
-
-__attribute__((noinline)) static void work(uint64_t ticks, int64_t by)
-{
-    LOUPE_PROCEDURE(WORK)
-    if (by)
-        raise_delay(by, 0);
-    busy(ticks);
-}
-
-static double time_of(uint32_t site)
-{
-    return reading_of(read_back(), LOUPE_UNIT_ID, site, false).time;
-}
 
 /* A procedure of ten milliseconds in which something happens, against itself without. */
 static bool takes(int64_t by, double expected)
@@ -423,114 +254,21 @@ static void test_fork(void)
     ok(status == 0, "a forked child begins without its parent's delay");
 }
 
-/* ---- options ---- */
-
-static void test_local(void)
-{
-    struct partner p = {300, 200, 250};
-    event(0x1000, 0, NULL);
-    set_delay(500);
-    ok(event(0x1000, 400, &p) == 390 && delay_is(540), "local: nobody's delay changes ours");
-    ok(delay_told(loupe_tls.self, delay()) == 0, "and others are told of none");
-    ok(statement(0x1000).sync == 250, "waiting is what it was");
-    ok(loupe_process.writer.header->compensation == RECORD_COMPENSATE_LOCAL, "the header says so");
-}
-
-static void test_none(void)
-{
-    struct partner p = {300, 200, 250};
-    loupe_tls.self->full_cost.rounded = 0;
-    event(0x1000, 0, NULL);
-    double before = time_of(CALL);
-    uint64_t began = now();
-    (LOUPE_CALL(CALL), work(10 * MS, 0));
-    (LOUPE_CALL(CALL), work(10 * MS, 0));
-    double real = (double)(now() - began);
-    ok(near(time_of(CALL) - before, real, MS), "none: procedures take what they took");
-    event_calibrate();
-    event_costs(loupe_tls.self);
-    int64_t own = read_back()->delay - read_back()->received;
-    struct event e;
-    if (event_begin(&e, 3, (void *)0x2000, __builtin_frame_address(0))) {
-        event_end(&e);
-        e.now = e.begin + 400;
-        struct meeting m = event_meeting(&e);
-        meeting_join(&m, (int64_t)e.begin + p.late, p.delay, 1);
-        event_settle_met(&e, &m, p.sync);
-        event_done(&e);
-        ok(e.ticks == 400, "events too: %lu", (unsigned long)e.ticks);
-    }
-    struct readings *r = read_back();
-    ok(r->delay == 0, "no delay is reported");
-    ok(own > 0 && r->delay - r->received > own, "but what probes and events cost");
-    ok(loupe_process.writer.header->compensation == RECORD_COMPENSATE_NONE, "the header says so");
-}
-
-/* Every event and every timed visit costs 0.2 ms more, and nothing of it is in any time. */
-static void test_extra(void)
-{
-    enum { TIMES = 100 };
-    double tick = 1e-9 * tick_ns();
-    ok(loupe_process.extra * tick > 1.8e-4 && loupe_process.extra * tick < 2.2e-4, "0.2 ms");
-    uint64_t began = now();
-    for (int i = 0; i < TIMES; i++) {
-        loupe_runtime_begin("around");
-        struct event e;
-        if (event_begin(&e, 3, (void *)0x1000, __builtin_frame_address(0))) {
-            busy((uint64_t)(1e-5 / tick));
-            event_end(&e);
-            event_settle(&e);
-            event_done(&e);
-        }
-        (LOUPE_CALL(CALL), work(1000, 0));
-        loupe_runtime_end("around");
-    }
-    clock_measure(loupe_process.writer.header);
-    double real = (double)(now() - began) * 1e-9 * tick_ns();
-    struct record_statement s = statement(0x1000);
-    ok(real > 2 * TIMES * 1.8e-4, "all are slower: %g s", real);
-    ok((double)region.min * tick < 0.4e-4 && region.count == TIMES,
-       "a region around them is not: %g s", (double)region.min * tick);
-    double events = (double)s.time * tick;
-    ok((double)s.min * tick < 0.2e-4 && s.time <= s.real && s.count == TIMES, "nor are they: %g s",
-       events);
-    ok(events > TIMES * 0.9e-5, "which take their time");
-    double work_s = time_of(CALL) * tick;
-    ok(work_s < 0.02 * real, "nor are calls: %g s", work_s);
-    struct readings *r = read_back();
-    ok((double)(r->delay - r->received) * tick > 2 * TIMES * 1.8e-4, "it is said what they cost");
-}
-
 int main(int argc, char **argv)
 {
-    const char *mode = argc > 1 ? argv[1] : "";
-    char options[64];
-    snprintf(options, sizeof options, "budget=off,%s%s",
-             !strcmp(mode, "extra") ? "extra-delay=200" : "compensation=",
-             !strcmp(mode, "extra") ? ""
-             : *mode                ? mode
-                                    : "full");
+    (void)argc;
     if (!getenv(PLACE_ENV_JOB_DIR))
-        return probing_start(argv, options);
+        return probing_start(argv, "budget=off");
     event(0x100, 0, NULL); /* from here on this thread has a block */
-    if (!strcmp(mode, "local")) {
-        test_local();
-    } else if (!strcmp(mode, "none")) {
-        test_none();
-    } else if (!strcmp(mode, "extra")) {
-        event_costs(loupe_tls.self);
-        test_extra();
-    } else {
-        test_settle(0x1000, event);
-        test_settle(0x2000, short_event);
-        test_spent();
-        test_received();
-        test_frames();
-        test_budget();
-        test_reset();
-        test_off();
-        test_threads();
-        test_fork();
-    }
+    test_settle(0x1000, event);
+    test_settle(0x2000, short_event);
+    test_spent();
+    test_received();
+    test_frames();
+    test_budget();
+    test_reset();
+    test_off();
+    test_threads();
+    test_fork();
     return tap_done();
 }
