@@ -264,6 +264,10 @@ for name, like in SAME.items():
 # Classes that learn peer or bytes from the status, whether or not the program wants it.
 STATUS_NEEDED = {"recv", "mrecv", "sendrecv", "sendrecv_replace", "io_read"}
 
+# Classes that tell of many peers: how long that takes is measured.
+MANY = {"alltoall", "alltoallv", "alltoallw", "neighbor_allgather", "neighbor_allgatherv",
+        "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw"}
+
 # What to do before the call, recorded or not.
 BEFORE = {
     "comm_free": "if (comm)\n    comm_forget(HANDLE(*comm));",
@@ -281,6 +285,7 @@ PLAIN = """\
         return NEXT(via, {psymbol}, {name})({args});
 {own}    {ret} returned = NEXT(via, {psymbol}, {name})({args});
     event_end(&e);
+    event_settle(&e);
 {after}    event_done(&e);
     return returned;
 }}
@@ -301,15 +306,21 @@ COMPLETE = """\
             waiting_drop(&w, loupe_tls.self, {requests}, NULL);
         return returned;
     }}
+    uint64_t looked = clock_now();
     waiting_begin(&w, e.thread, {count}, {requests}, {status}, {status} == {ignore});
     event_start(&e);
     int returned = NEXT(via, {psymbol}, {name})({swapped});
     event_end(&e);
+    event_settle(&e);
     event_close(&e);
     if (LIKELY(returned == MPI_SUCCESS){if_flag} && !w.none) {{
 {told}
     }} else if (returned != MPI_SUCCESS) {{
         waiting_drop(&w, e.thread, {requests}, {known});
+    }}
+    if (!w.none) {{
+        event_spent(e.thread, (int64_t)((e.begin - looked) << RECORD_TIME_SHIFT));
+        event_spent_since(e.thread, e.now);
     }}
     event_leave(&e);
     return returned;
@@ -368,6 +379,8 @@ def wrapper(call):
         own += "    const struct comm_info *info = message ? message_take(*message) : NULL;\n"
     if after:
         after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{indent(expand(after), 8)}    }}\n"
+    if call.cls in MANY:
+        after += "    event_spent_since(e.thread, e.now);\n"
     if call.cls in ("mrecv", "imrecv"):
         after += "    if (info)\n        comm_release(info);\n"
     before = indent(BEFORE.get(call.cls, ""), 4)

@@ -253,9 +253,11 @@ static void add_open_frames(const struct visit *v, const struct block *b, uint32
             segment_load32(&t->depth) <= i || segment_load64(&t->frames[i].begin) != begin ||
             segment_load32(&t->frames[i].statement) != statement || segment_load32(&t->depth) <= i)
             continue;
-        time = open_time(v, begin);
+        time = open_time(v, begin + visit_delay(v, t)); /* it began in virtual time */
     }
-    copy->time += time + (copy->open ? open_time(v, copy->open) : 0);
+    time += copy->open ? open_time(v, copy->open) : 0;
+    copy->time += time;
+    copy->real += time;
     if (copy->call != RECORD_CALL_REGION)
         copy->self = copy->time; /* nothing else is timed inside; the writer leaves it to us */
 }
@@ -394,13 +396,24 @@ static void give_block(struct visit *v, const struct chunk_ref *threads, uint32_
     segment_copy(&copy, b->thread, sizeof copy);
     copy.delay = (int64_t)((uint64_t)copy.delay - (uint64_t)copy.delay_before);
     copy.received = (int64_t)((uint64_t)copy.received - (uint64_t)copy.received_before);
+    if (v->reader->header.compensation == RECORD_COMPENSATE_NONE) { /* times have it all in them */
+        copy.received = (int64_t)((uint64_t)copy.received - (uint64_t)copy.delay);
+        copy.delay = 0;
+    }
     if (copy.depth > RECORD_FRAMES) {
         v->reader->damaged = true;
         copy.depth = 0;
     }
+    bool is_void = visit_void(v, b);
+    if (is_void) {
+        copy.delay = copy.received = 0;
+#define X(name, unit, merge) copy.name = 0;
+        RECORD_PAIRING_FIELDS(X)
+#undef X
+    }
     if (v->to->thread)
         v->to->thread(v->to->data, b->index, &copy);
-    if (visit_void(v, b))
+    if (is_void)
         return;
     size_t count = visit_records(&b->statements, RECORD_KIND_STATEMENTS);
     if (count > RECORD_STATEMENTS_MAX + visit_per_chunk[RECORD_KIND_STATEMENTS]) {
