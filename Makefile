@@ -31,11 +31,12 @@ test-full: # the same with sanitizers, long fuzzing and long tests
 check: # both builds and the static checks only
 	@tools/test.sh check
 
-bench: # measures what monitoring costs; not a test
+bench: # measures what monitoring costs and how true its times are; not a test
 	@tools/install-deps.sh bench
 	@$(MAKE) --no-print-directory build
 	@ninja -C $(BUILD) bench
 	@ninja -C $(BUILD) bench-source
+	@ninja -C $(BUILD) bench-time
 
 install: # installs below PREFIX (/usr/local), DESTDIR before it
 	@tools/install-deps.sh --check build

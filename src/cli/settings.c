@@ -25,6 +25,11 @@ const struct option_entry settings_table[] = {
      .min = 0,
      .max = 1e6,
      .help = "for tests: what each event is to cost more"},
+    {.name = "cost",
+     .kind = OPTION_CHOICE,
+     SETTING(cost),
+     .value = "in-place|calibrated",
+     .help = "for tests: where the cost of a probe comes from"},
     OPTIONS_END,
 };
 
@@ -60,4 +65,6 @@ void settings_for_target(struct strbuf *out)
                       compensation == RECORD_COMPENSATE_NONE ? "none" : "local");
     if (settings.extra_delay > 0)
         strbuf_printf(out, ",extra-delay=%g", settings.extra_delay);
+    if (settings.cost)
+        strbuf_printf(out, ",cost=calibrated");
 }

@@ -1,0 +1,256 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""How true the times are: paper 4's Table 1 for programs with probes in every procedure.
+
+    timetable.py BUILD [--rounds N] [--mpi openmpi|mpich]... [--extra-delay] [PROGRAM...]
+
+Each program runs without loupe, where its own clock shows the truth, and with probes that all take
+the time (--all, budget off), in turn. Per rank, medians over the rounds:
+
+    plain      without loupe: from MPI_Init's return to MPI_Finalize's entry
+    measured   with probes, nothing taken out
+    local      less what the rank's own probes cost
+    full       less what the others' cost it too: the time that loupe reports
+
+and how far each is from plain. Below them stands the stage or statement that is furthest off, of
+those with 5 % of the run or more; a stage is a procedure, whose calls the program times itself.
+The goal: within 1 % and 2 % of the overhead that was taken out, 3 % at the worst; what misses it is
+marked with !. With --extra-delay: again with 1, 10 and 100 us put into what watches each event,
+as paper 1 did; the error must not grow with it.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "time")
+PROGRAMS = ["pi", "pipeline", "ring", "stencil", "early", "allreduce", "matrix", "rendezvous"]
+RANKS = 2
+SHARE = 0.05  # of the run: what is less is not looked at
+DELAYS = [1, 10, 100]  # us
+
+
+class Bench:
+    """Builds and runs the programs with one MPI."""
+
+    def __init__(self, loupe, mpi, work):
+        self.loupe, self.mpi, self.work = os.path.abspath(loupe), mpi, work
+        self.env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                        OMPI_MCA_btl_base_warn_component_unused="0", LC_ALL="C")
+        self.env.pop("LOUPE", None)
+        self.built = set()
+
+    def path(self, program, kind):
+        return os.path.join(self.work, f"{program}-{self.mpi}-{kind}")
+
+    def build(self, program):
+        if program in self.built:
+            return
+        for kind, before in (("plain", []), ("probed", [self.loupe, "cc", "--all"])):
+            subprocess.run([*before, "mpicc." + self.mpi, "-O2", "-g", "-Wno-stringop-overflow",
+                            "-o", self.path(program, kind), os.path.join(HERE, program + ".c")],
+                           check=True, cwd=self.work, env=self.env)
+        self.built.add(program)
+
+    def _run(self, before, program, kind, args, options=""):
+        command = [*before, "mpirun." + self.mpi, "-n", str(RANKS), self.path(program, kind), *args]
+        env = dict(self.env, LOUPE=options) if options else self.env
+        done = subprocess.run(command, cwd=self.work, env=env, text=True, capture_output=True,
+                              timeout=600, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr}")
+        return told(done.stdout)
+
+    def plain(self, program, *args):
+        """{rank: (seconds, {stage: seconds})} by the program's own clock."""
+        return self._run([], program, "plain", args)
+
+    def watched(self, program, *args, options="budget=off"):
+        """The same, in real time with probes; and loupe's report."""
+        file = os.path.join(self.work, "run.loupe")
+        clock = self._run([self.loupe, "run", "-q", "-f", "-o", file, "--"], program, "probed", args,
+                          options)
+        text = subprocess.run([self.loupe, "report", file, "--json"], check=True, text=True,
+                              capture_output=True, env=self.env).stdout
+        return clock, json.loads(text)
+
+
+def told(output):
+    ranks = {}
+    for line in output.splitlines():
+        words = line.split()
+        if words[:1] != ["rank"] or len(words) < 4:
+            continue
+        rank = ranks.setdefault(int(words[1]), [0.0, {}])
+        if words[2] == "wall":
+            rank[0] = float(words[3])
+        elif words[2] == "stage":
+            rank[1][words[3]] = float(words[4])
+    return {r: tuple(v) for r, v in ranks.items()}
+
+
+def of_ranks(node):
+    return {r["rank"]: r["time_s"] for r in node.get("ranks", [])}
+
+
+def stages(report, rank, names):
+    """{(stage, what): seconds} as loupe reports them: procedures, and the communication statements
+    of those that do little else."""
+    found = {}
+    for name in names:
+        whole = sum(of_ranks(n).get(rank, 0) for n in report["graph"]
+                    if n["kind"] == "procedure" and n["name"] == name)
+        calls = [n for n in report["graph"]
+                 if n["kind"] == "communication" and n.get("procedure") == name]
+        inside = sum(of_ranks(n).get(rank, 0) for n in calls)
+        found[name, name] = whole
+        if calls and inside > 0.9 * whole:
+            found[name, "+".join(sorted({n["name"] for n in calls})) + " in " + name] = inside
+    return found
+
+
+class Figure:
+    """Seconds of one thing in all rounds: plain, measured, local (totals only), full."""
+
+    def __init__(self):
+        self.rounds = []
+
+    def add(self, plain, measured, local, full):
+        self.rounds.append((plain, measured, local, full))
+
+    def seconds(self, best=False):
+        """Medians (or the least) over the rounds."""
+        return [(min if best else statistics.median)(c) for c in zip(*self.rounds)]
+
+    def errors(self, best=False):
+        """Of measured, local and full, as parts of plain."""
+        plain, *others = self.seconds(best)
+        return [o / plain - 1 if plain else 0.0 for o in others]
+
+    def allowed(self):
+        plain, measured, _, _ = self.seconds()
+        return min(0.03, 0.01 + 0.02 * abs(measured - plain) / plain) if plain else 0.03
+
+
+class Table:
+    """One program: its totals by rank and its stages."""
+
+    def __init__(self):
+        self.totals, self.stages = {}, {}
+
+    def add(self, plain, clock, report):
+        ranks = {r["rank"]: r for r in report["ranks"]}
+        for rank, (seconds, parts) in plain.items():
+            r = ranks[rank]
+            self.totals.setdefault(rank, Figure()).add(
+                seconds, r["real_s"], r["real_s"] - r["probe_s"], r["time_s"])
+            for (name, what), full in stages(report, rank, parts).items():
+                measured = clock[rank][1].get(name, 0)
+                self.stages.setdefault((rank, what), Figure()).add(parts[name], measured, measured, full)
+
+    def slowdown(self):
+        return max(1 + f.errors()[0] for f in self.totals.values())
+
+    def large_stages(self):
+        return {(rank, what): f for (rank, what), f in self.stages.items()
+                if f.seconds()[0] >= SHARE * self.totals[rank].seconds()[0]}
+
+    def worst_stage(self):
+        """The (rank, what) that is furthest beyond what is allowed."""
+        large = self.large_stages()
+        return max(large, key=lambda k: abs(large[k].errors()[2]) / large[k].allowed(), default=None)
+
+
+def measure(bench, program, rounds, *args, options="budget=off", progress=None):
+    table = Table()
+    bench.build(program)
+    for i in range(rounds):
+        plain = bench.plain(program, *args)
+        table.add(plain, *bench.watched(program, *args, options=options))
+        if progress:
+            progress(f"{program}: round {i + 1} of {rounds}")
+    return table
+
+
+def show_progress(text):
+    print(f"\r{text:<60}", end="", file=sys.stderr, flush=True)
+
+
+def percent(x):
+    return f"{100 * x:+.1f}"
+
+
+def missed(figure):
+    return "!" if abs(figure.errors()[2]) > figure.allowed() else " "
+
+
+def print_table(program, table):
+    for rank, f in sorted(table.totals.items()):
+        seconds = "".join(f"{s:>10.4f}" for s in f.seconds())
+        errors = "".join(f"{percent(e):>8}" for e in f.errors())
+        print(f"{program if rank == 0 else '':<12}{rank:>4}{seconds} {errors}{missed(f)}"
+              f"{100 * f.allowed():>7.1f}")
+    worst = table.worst_stage()
+    if worst:
+        f = table.stages[worst]
+        plain, measured, _, full = f.seconds()
+        print(f"{'':<12}{worst[0]:>4}{plain:>10.4f}{measured:>10.4f}{'':>10}{full:>10.4f} "
+              f"{percent(f.errors()[0]):>8}{'':>8}{percent(f.errors()[2]):>8}{missed(f)}"
+              f"{100 * f.allowed():>7.1f}  {worst[1]}")
+
+
+def print_heading(mpi, rounds):
+    print(f"\n{mpi}, {RANKS} ranks, --all, budget off; seconds and errors in %, median of {rounds}\n")
+    print(f"{'program':<12}{'rank':>4}{'plain':>10}{'measured':>10}{'local':>10}{'full':>10} "
+          f"{'measured':>8}{'local':>8}{'full':>8} {'goal':>7}  furthest off")
+
+
+def extra_delays(bench, programs, rounds):
+    print(f"\n{bench.mpi}: errors of full in % with more delay in what watches, worst rank / worst stage\n")
+    print(f"{'program':<12}" + "".join(f"{d:>12} us" for d in [0, *DELAYS]))
+    for program in programs:
+        cells = []
+        for delay in [0, *DELAYS]:
+            options = "budget=off" + (f",extra-delay={delay}" if delay else "")
+            table = measure(bench, program, rounds, options=options, progress=show_progress)
+            total = max((f.errors()[2] for f in table.totals.values()), key=abs)
+            worst = table.worst_stage()
+            stage = table.stages[worst].errors()[2] if worst else 0.0
+            cells.append(f"{percent(total)} / {percent(stage)}")
+        show_progress("")
+        print("\r" + f"{program:<12}" + "".join(f"{c:>15}" for c in cells), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="how true the times are")
+    parser.add_argument("build")
+    parser.add_argument("programs", nargs="*", default=PROGRAMS, metavar="PROGRAM")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--mpi", action="append", choices=["openmpi", "mpich"])
+    parser.add_argument("--extra-delay", action="store_true")
+    parser.add_argument("--only-extra-delay", action="store_true")
+    options = parser.parse_args()
+    loupe = os.path.join(options.build, "src/cli/loupe")
+    installed = [m for m in ("openmpi", "mpich") if shutil.which("mpicc." + m)]
+    for mpi in options.mpi or installed:
+        with tempfile.TemporaryDirectory(prefix="loupe-bench-") as work:
+            bench = Bench(loupe, mpi, work)
+            if not options.only_extra_delay:
+                print_heading(mpi, options.rounds)
+                for program in options.programs or PROGRAMS:
+                    table = measure(bench, program, options.rounds, progress=show_progress)
+                    show_progress("")
+                    print("\r", end="")
+                    print_table(program, table)
+                    sys.stdout.flush()
+            if options.extra_delay or options.only_extra_delay:
+                extra_delays(bench, ["matrix", "ring"], options.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The time table (tests/bench/timetable.py) as a test: every rank's time, every stage and every
+statement of 5 % of the run or more, with probes that slow the programs 1.5 to 2 times. The bounds
+are twice what `make bench` asks for, as other programs may run on a machine that tests; and the
+extra delay of paper 1."""
+import loupetest as lt
+import timetable
+import truth
+
+WIDER = 2
+DELAYED = ["matrix", "ring"]
+
+
+def good(figure):
+    return abs(truth.error(figure)) <= WIDER * figure.allowed()
+
+
+def all_good(table):
+    return all(good(f) for f in [*table.totals.values(), *table.large_stages().values()])
+
+
+def check(table, program):
+    for rank, figure in sorted(table.totals.items()):
+        lt.ok(good(figure), f"{program}: rank {rank}", truth.tell(figure))
+    for (rank, what), figure in sorted(table.large_stages().items()):
+        lt.ok(good(figure), f"{program}: {what} of rank {rank}", truth.tell(figure))
+
+
+def totals_and_stages():
+    for program in timetable.PROGRAMS:
+        table = truth.rounds(program, all_good)
+        lt.ok(table.slowdown() > 1.4, f"{program}: the probes slow it", table.slowdown())
+        check(table, program)
+
+
+def extra_delay():
+    for program in DELAYED:
+        for delay in timetable.DELAYS:
+            table = truth.rounds(program, all_good, options=f"budget=off,extra-delay={delay}")
+            check(table, f"{program} with {delay} us more in what watches")
+
+
+lt.main(totals_and_stages, extra_delay)
