@@ -291,6 +291,35 @@ PLAIN = """\
 }}
 """
 
+# A communicator is made: told whether or not the call is recorded.
+MAKE = """\
+{head}
+{{
+    uint32_t via = shim_via();
+    struct event e;
+{before}    bool recorded = BEGIN(&e, CALL_{name}, true);
+    int returned = NEXT(via, {psymbol}, {name})({args});
+    if (LIKELY(recorded)) {{
+        event_end(&e);
+        event_settle(&e);
+        event_close(&e);
+    }}
+    {made}
+    if (LIKELY(recorded))
+        event_leave(&e);
+    return returned;
+}}
+"""
+
+IF_WELL = "if (LIKELY(returned == MPI_SUCCESS))\n        "
+MAKES = {
+    "comm_make": IF_WELL + "comm_made({parent}, {new});",
+    "comm_imake": "comm_making_made(returned, {parent}, {new}, before);",
+    "comm_group": IF_WELL + "comm_made_of_group({parent}, tag, {new});",
+    "comm_inter": IF_WELL + "comm_made_between(tag, {new});",
+    "comm_other": IF_WELL + "comm_made_unknown({new});",
+}
+
 # Completion: look at the requests first, tell of each completed one afterwards. Both MPIs return
 # MPI_ERR_IN_STATUS whether or not the program takes the statuses, so ours in place change nothing.
 COMPLETE = """\
@@ -368,6 +397,8 @@ def wrapper(call):
         return SPECIAL[call.cls].format(head=head, args=call.args)
     if call.cls in COMPLETES:
         return completion(call, head)
+    if call.cls in MAKES:
+        return making(call, head)
     after = AFTER.get(call.cls, "")
     own = ""
     if call.cls in STATUS_NEEDED:
@@ -388,6 +419,15 @@ def wrapper(call):
     return PLAIN.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args,
                         ret=call.ret, own=own,
                         before=before, after=after, plain=plain) + (short or "")
+
+
+def making(call, head):
+    new = call.having("newcomm")[0].name
+    parents = call.having("comm")
+    made = MAKES[call.cls].format(parent=parents[0].name if parents else "", new=new)
+    before = f"    MPI_Comm before = comm_making({new});\n" if call.cls == "comm_imake" else ""
+    return MAKE.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args,
+                       before=before, made=made)
 
 
 def completion(call, head):
