@@ -84,6 +84,8 @@ HOT bool fast_look_up(struct fast_waiting *w, int count, const MPI_Request *requ
             uintptr_t key = HANDLE(requests[i]);
             struct pending *p = request_home(key);
             if (p->key == key) {
+                if (UNLIKELY(p->kind == PENDING_COLLECTIVE))
+                    return false;
                 r->key = key;
                 r->slot = p;
                 r->index = i;

@@ -169,13 +169,13 @@ AFTER = {
     "start": "request_start(&e, *request);",
     "startall": "for (int i = 0; i < count; i++)\n"
                 "    request_start(&e, array_of_requests[i]);",
-    "bcast": "coll_rooted(&e, root == MPI_PROC_NULL ? 0 : N(count) * S(datatype), root, comm, RECORD_RECEIVED);",
-    "gather": "coll_rooted(&e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 : sendbuf == MPI_IN_PLACE "
+    "bcast": "coll_rooted(&c, &e, root == MPI_PROC_NULL ? 0 : N(count) * S(datatype), root, comm, RECORD_RECEIVED);",
+    "gather": "coll_rooted(&c, &e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 : sendbuf == MPI_IN_PLACE "
               "? N(recvcount) * S(recvtype) : N(sendcount) * S(sendtype), root, comm, RECORD_SENT);",
-    "gatherv": "coll_rooted(&e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 : sendbuf == MPI_IN_PLACE "
+    "gatherv": "coll_rooted(&c, &e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 : sendbuf == MPI_IN_PLACE "
                "? N(recvcounts[coll_me(&e, comm)]) * S(recvtype) : N(sendcount) * S(sendtype), "
                "root, comm, RECORD_SENT);",
-    "scatter": "coll_rooted(&e, coll_is_root(&e, root, comm) "
+    "scatter": "coll_rooted(&c, &e, coll_is_root(&e, root, comm) "
                "? N(sendcount) * S(sendtype) * N(coll_members(&e, comm)) "
                ": root == MPI_PROC_NULL ? 0 : N(recvcount) * S(recvtype), "
                "root, comm, RECORD_RECEIVED);",
@@ -185,7 +185,7 @@ AFTER = {
                 "        bytes += N(sendcounts[i]) * S(sendtype);\n"
                 "else if (root != MPI_PROC_NULL)\n"
                 "    bytes = N(recvcount) * S(recvtype);\n"
-                "coll_rooted(&e, bytes, root, comm, RECORD_RECEIVED);",
+                "coll_rooted(&c, &e, bytes, root, comm, RECORD_RECEIVED);",
     "allgather": "statement_bytes(e.site->record, sendbuf == MPI_IN_PLACE "
                  "? N(recvcount) * S(recvtype) : N(sendcount) * S(sendtype));",
     "allgatherv": "statement_bytes(e.site->record, sendbuf == MPI_IN_PLACE "
@@ -210,7 +210,7 @@ AFTER = {
                  "    coll_to(&e, info, i, each);\n"
                  "}\n"
                  "statement_bytes(e.site->record, total);",
-    "reduce": "coll_rooted(&e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 "
+    "reduce": "coll_rooted(&c, &e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 "
               ": N(count) * S(datatype), root, comm, RECORD_SENT);",
     "allreduce": "statement_bytes(e.site->record, N(count) * S(datatype));",
     "reduce_scatter": "uint64_t total = 0;\n"
@@ -304,7 +304,7 @@ MAKE = """\
         event_settle(&e);
         event_close(&e);
     }}
-    {made}
+{made}
     if (LIKELY(recorded))
         event_leave(&e);
     return returned;
@@ -319,6 +319,47 @@ MAKES = {
     "comm_inter": IF_WELL + "comm_made_between(tag, {new});",
     "comm_other": IF_WELL + "comm_made_unknown({new});",
 }
+
+# Collectives: who waits for whom, by class.
+COLLECTIVES = {
+    "bcast": "FROM_ROOT", "scatter": "FROM_ROOT", "scatterv": "FROM_ROOT",
+    "gather": "TO_ROOT", "gatherv": "TO_ROOT", "reduce": "TO_ROOT",
+    "scan": "LOWER", "exscan": "LOWER",
+    "barrier": "ALL", "allgather": "ALL", "allgatherv": "ALL", "allreduce": "ALL",
+    "alltoall": "ALL", "alltoallv": "ALL", "alltoallw": "ALL",
+    "reduce_scatter": "ALL", "reduce_scatter_block": "ALL", "comm_make": "ALL",
+    "neighbor_allgather": "NEIGHBORS", "neighbor_allgatherv": "NEIGHBORS",
+    "neighbor_alltoall": "NEIGHBORS", "neighbor_alltoallv": "NEIGHBORS",
+    "neighbor_alltoallw": "NEIGHBORS",
+}
+ROOTED = {"FROM_ROOT", "TO_ROOT"}
+
+COLLECTIVE = """\
+{head}
+{{
+    uint32_t via = shim_via();
+    struct event e;
+    struct coming c;
+    if (!{enter}) {{
+        coll_come_unseen(&c, {comm}, COLL_{kind}, {root});
+{posts_unseen}        int returned = NEXT(via, {psymbol}, {name})({args});
+        coll_go_unseen(&c, returned);
+{made_unseen}        return returned;
+    }}
+    coll_come(&c, e.site, {comm}, COLL_{kind}, {root});
+{posts}    event_start(&e);
+    coll_begin(&c, &e);
+    int returned = NEXT(via, {psymbol}, {name})({args});
+    event_end(&e);
+    if (LIKELY(returned == MPI_SUCCESS)) {{
+{after}    }} else {{
+        coll_failed(&c, &e, returned);
+    }}
+    event_close(&e);
+{made}    event_leave(&e);
+    return returned;
+}}
+"""
 
 # Completion: look at the requests first, tell of each completed one afterwards. Both MPIs return
 # MPI_ERR_IN_STATUS whether or not the program takes the statuses, so ours in place change nothing.
@@ -340,7 +381,15 @@ COMPLETE = """\
     event_start(&e);
     int returned = NEXT(via, {psymbol}, {name})({swapped});
     event_end(&e);
-    event_settle(&e);
+    if (LIKELY(!w.meets)) {{
+        event_settle(&e);
+    }} else {{
+        struct joint j = joint_begin(&e);
+        if (LIKELY(returned == MPI_SUCCESS){if_flag}) {{
+{met}
+        }}{in_vain}
+        joint_settle(&j, &e);
+    }}
     event_close(&e);
     if (LIKELY(returned == MPI_SUCCESS){if_flag} && !w.none) {{
 {told}
@@ -357,27 +406,31 @@ COMPLETE = """\
 """
 
 COMPLETES = {
-    "wait": ("1", "request", "", "        waiting_complete(&w, e.thread, 0, w.statuses);"),
-    "test": ("1", "request", " && *flag", "        waiting_complete(&w, e.thread, 0, w.statuses);"),
-    "waitany": ("count", "array_of_requests", "",
-                "        waiting_complete(&w, e.thread, *index, w.statuses);"),
-    "testany": ("count", "array_of_requests", " && *flag",
-                "        waiting_complete(&w, e.thread, *index, w.statuses);"),
-    "waitall": ("count", "array_of_requests", "",
-                "        for (int i = 0; i < count; i++)\n"
-                "            if (w.marks[i])\n"
-                "                waiting_tell(&w, e.thread, i, &w.statuses[i]);"),
-    "testall": ("count", "array_of_requests", " && *flag",
-                "        for (int i = 0; i < count; i++)\n"
-                "            if (w.marks[i])\n"
-                "                waiting_tell(&w, e.thread, i, &w.statuses[i]);"),
-    "waitsome": ("incount", "array_of_requests", " && *outcount != MPI_UNDEFINED",
-                 "        for (int i = 0; i < *outcount; i++)\n"
-                 "            waiting_complete(&w, e.thread, array_of_indices[i], &w.statuses[i]);"),
-    "testsome": ("incount", "array_of_requests", " && *outcount != MPI_UNDEFINED",
-                 "        for (int i = 0; i < *outcount; i++)\n"
-                 "            waiting_complete(&w, e.thread, array_of_indices[i], &w.statuses[i]);"),
+    # class: (count, requests, if some are complete, the index of each, that of its status)
+    "wait": ("1", "request", "", None, "0", "0"),
+    "test": ("1", "request", " && *flag", None, "0", "0"),
+    "waitany": ("count", "array_of_requests", "", None, "*index", "0"),
+    "testany": ("count", "array_of_requests", " && *flag", None, "*index", "0"),
+    "waitall": ("count", "array_of_requests", "", "count", "i", "i"),
+    "testall": ("count", "array_of_requests", " && *flag", "count", "i", "i"),
+    "waitsome": ("incount", "array_of_requests", " && *outcount != MPI_UNDEFINED", "*outcount",
+                 "array_of_indices[i]", "i"),
+    "testsome": ("incount", "array_of_requests", " && *outcount != MPI_UNDEFINED", "*outcount",
+                 "array_of_indices[i]", "i"),
 }
+COMPLETED = "waiting_complete(&w, e.thread, {index}, &w.statuses[{status}]);"
+MET = "waiting_meet(&w, &e, {index}, &j);"
+IN_VAIN = " else if (returned == MPI_SUCCESS) {\n            waiting_in_vain(&w);\n        }"
+
+
+def each_completed(call, code, by):
+    """Does this for each completed request."""
+    _, _, _, several, index, status = COMPLETES[call.cls]
+    code = code.format(index=index, status=status)
+    if several:
+        code = f"for (int i = 0; i < {several}; i++)\n    {code}"
+    return indent(code, by).rstrip("\n")
+
 
 def expand(code):
     """N(x) is x as a 64-bit count, S(t) the size of datatype t."""
@@ -397,6 +450,8 @@ def wrapper(call):
         return SPECIAL[call.cls].format(head=head, args=call.args)
     if call.cls in COMPLETES:
         return completion(call, head)
+    if call.cls in COLLECTIVES:
+        return collective(call, head) + (short or "")
     if call.cls in MAKES:
         return making(call, head)
     after = AFTER.get(call.cls, "")
@@ -421,17 +476,40 @@ def wrapper(call):
                         before=before, after=after, plain=plain) + (short or "")
 
 
+def collective(call, head):
+    kind = COLLECTIVES[call.cls]
+    after = AFTER.get(call.cls, "")
+    if kind not in ROOTED:
+        after = "coll_go(&c, &e, 0);" + ("\n" + after if after else "")
+    comm = call.having("comm")[0].name
+    requests = call.having("request_out")
+    made = making_of(call) + "\n" if call.cls in MAKES else ""
+    return COLLECTIVE.format(
+        head=head, name=call.name, psymbol=call.psymbol, args=call.args, comm=comm, kind=kind,
+        enter=f"ENTER_PLAIN(&e, CALL_{call.name})" if made else f"ENTER(&e, CALL_{call.name})",
+        root="root" if kind in ROOTED else "0",
+        posts=f"    c.request = {requests[0].name};\n" if requests else "",
+        posts_unseen=f"        c.request = {requests[0].name};\n" if requests else "",
+        after=indent(expand(after), 8), made=made,
+        made_unseen=indent(made.rstrip("\n"), 4) if made else "")
+
+
+def making_of(call):
+    """What tells of a communicator that was made."""
+    parents = call.having("comm")
+    return "    " + MAKES[call.cls].format(parent=parents[0].name if parents else "",
+                                          new=call.having("newcomm")[0].name)
+
+
 def making(call, head):
     new = call.having("newcomm")[0].name
-    parents = call.having("comm")
-    made = MAKES[call.cls].format(parent=parents[0].name if parents else "", new=new)
     before = f"    MPI_Comm before = comm_making({new});\n" if call.cls == "comm_imake" else ""
     return MAKE.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args,
-                       before=before, made=made)
+                       before=before, made=making_of(call))
 
 
 def completion(call, head):
-    count, requests, if_flag, told = COMPLETES[call.cls]
+    count, requests, if_flag, *_ = COMPLETES[call.cls]
     several = "statuses" in [p.meaning for p in call.params]
     status = "array_of_statuses" if several else "status"
     swapped = call.args.replace(status, "w.statuses")
@@ -439,7 +517,9 @@ def completion(call, head):
         if call.cls in ("waitall", "testall") else "NULL"
     ignore = "MPI_STATUSES_IGNORE" if several else "MPI_STATUS_IGNORE"
     full = COMPLETE.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args, count=count,
-                           requests=requests, status=status, if_flag=if_flag, told=told,
+                           requests=requests, status=status, if_flag=if_flag,
+                           told=each_completed(call, COMPLETED, 8),
+                           met=each_completed(call, MET, 12), in_vain=IN_VAIN if if_flag else "",
                            swapped=swapped, known=known, ignore=ignore)
     return full + (fast.completion(call, count, requests, status, ignore, known) or "")
 
@@ -448,7 +528,7 @@ def lines_wrappers(table, compiler):
     text = subprocess.run(compiler + [calls.REMOVED_DECLS, "-E", "-P", "-x", "c", "-"], check=True,
                           input=calls.HEADERS, capture_output=True, text=True).stdout
     there = calls.available(text)
-    yield HEAD + '#include "mpi/fast.h"\n'
+    yield HEAD + '#include "mpi/collective.h"\n#include "mpi/fast.h"\n'
     for call in table.values():
         if call.name in there:
             yield wrapper(call)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From MPI_Init to MPI_Finalize: who this process is, and when its time begins. */
+#include "mpi/board.h"
+#include "mpi/meet.h"
 #include "mpi/shim.h"
 
 #include <errno.h>
@@ -72,11 +74,31 @@ static uint32_t level_number(int level)
                                             : 0;
 }
 
+/* Tells all ranks where each one's board is. They all are in MPI_Init. */
+static void exchange_boards(const struct record_header *h)
+{
+    struct board_token mine;
+    struct board_token *all = pages_alloc((size_t)h->size * sizeof *all);
+    const struct record_writer *w = &loupe_process.writer;
+    MPI_Comm ours;
+    board_open(&mine, w->dir, w->spill[0] ? w->spill : NULL);
+    if (PM(Comm_dup)(ABI_COMM_WORLD, &ours) != MPI_SUCCESS)
+        return;
+    if (all && PM(Allgather)(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, ours) ==
+                   MPI_SUCCESS) {
+        board_know(all, h->size, h->rank);
+        comm_world_nonce(all[0].nonce);
+    }
+    pages_free(all, (size_t)h->size * sizeof *all);
+    PM(Comm_free)(&ours);
+}
+
 /* MPI is there; the rank's time begins at the end of this. */
 static void begin_rank(struct record_header *h, int level)
 {
     shim_multiple = level == MPI_THREAD_MULTIPLE;
     requests_open(shim_multiple);
+    meet_open(shim_multiple);
     h->thread_level = (int32_t)level_number(level);
     loupe_process.writer.spare_shm = false;
     identify(h);
@@ -117,6 +139,7 @@ void life_init_end(int result, int level, void *address, uint32_t call)
         shim_world_known = PM(Comm_group)(ABI_COMM_WORLD, &shim_world) == MPI_SUCCESS;
         PM(Query_thread)(&level); /* the environment can ask for more than the program did */
         begin_rank(h, level);
+        exchange_boards(h);
         record_init(address, call);
         rank_has_begun(h, left);
     }

@@ -32,6 +32,7 @@
 #pragma GCC visibility push(hidden)
 
 enum { MEET_RINGS = 64, MEET_SLOTS = 16, MEET_SIZES = 40 };
+#define MEET_NO_STATEMENT UINT32_MAX /* measurement is off */
 
 struct meet_slot {
     uint64_t key;   /* meet_key(); 0: being written */

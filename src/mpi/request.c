@@ -5,6 +5,7 @@
  * MPI_THREAD_MULTIPLE a handle can stand in it twice for a moment (one thread completes a request
  * whose handle another already got anew), then the serial number tells them apart.
  */
+#include "mpi/collective.h"
 #include "mpi/fast.h"
 
 #include <errno.h>
@@ -218,6 +219,21 @@ int fast_receive_slow(struct ending *e, struct site *site, MPI_Request request,
     return MPI_SUCCESS;
 }
 
+/* What it is stands in `active`. */
+enum { COLL_SIZE = 0xff, COLL_KIND_SHIFT = 8, COLL_TESTED = 1 << 15 };
+
+void request_track_collective(struct event *e, const struct coming *c)
+{
+    if (c->meet && *c->request != ABI_REQUEST_NULL)
+        put_in(&(struct pending){.key = HANDLE(*c->request),
+                                 .site = e->site,
+                                 .kind = PENDING_COLLECTIVE,
+                                 .active = (uint16_t)(c->kind << COLL_KIND_SHIFT | c->size),
+                                 .info = c->info,
+                                 .rank = c->root,
+                                 .number = c->number});
+}
+
 void request_start(struct event *e, MPI_Request request)
 {
     enter();
@@ -308,6 +324,7 @@ static bool look_up(struct waiting *w, const MPI_Request *requests)
         uint64_t mark = p->key ? (uint64_t)(p - shim_requests.slots) + 1 : 0;
         w->keys[i] = key;
         w->marks[i] = mark;
+        w->meets |= mark && p->kind == PENDING_COLLECTIVE;
         tracked |= mark;
     }
     return tracked;
@@ -322,6 +339,7 @@ static bool look_up_among(struct waiting *w, const MPI_Request *requests)
         w->keys[i] = HANDLE(requests[i]);
         const struct pending *p = find_among(w->keys[i], 0);
         w->marks[i] = p ? p->serial : 0;
+        w->meets |= p && p->kind == PENDING_COLLECTIVE;
         tracked |= w->marks[i];
     }
     slow_unlock(&lock);
@@ -332,6 +350,7 @@ void waiting_begin(struct waiting *w, struct thread *t, int count, const MPI_Req
                    MPI_Status *statuses, bool ignored)
 {
     w->count = count;
+    w->meets = false;
     bool some = __atomic_load_n(&shim_requests.used, __ATOMIC_RELAXED) && count > 0 && requests &&
                 place(w, t, count) &&
                 (UNLIKELY(shim_multiple) ? look_up_among(w, requests) : look_up(w, requests));
@@ -348,6 +367,37 @@ HOT struct pending *completed(const struct waiting *w, int index)
         return find_among(w->keys[index], w->marks[index]);
     struct pending *p = &shim_requests.slots[w->marks[index] - 1];
     return LIKELY(p->key == w->keys[index]) ? p : find(w->keys[index]);
+}
+
+void waiting_meet(struct waiting *w, const struct event *e, int index, struct joint *j)
+{
+    if (index < 0 || index >= w->count || !w->marks[index])
+        return;
+    enter();
+    const struct pending *p = completed(w, index);
+    struct pending done = p ? *p : (struct pending){0};
+    leave();
+    if (done.kind != PENDING_COLLECTIVE)
+        return;
+    struct coming c = {.info = (struct comm_info *)done.info,
+                       .meet = done.info->meet,
+                       .number = done.number,
+                       .root = done.rank,
+                       .kind = (done.active & ~COLL_TESTED) >> COLL_KIND_SHIFT,
+                       .size = done.active & COLL_SIZE};
+    coll_meet(&c, e->begin, e->now, j);
+    j->sure &= !(done.active & COLL_TESTED);
+}
+
+void waiting_in_vain(struct waiting *w)
+{
+    enter();
+    for (int i = 0; i < w->count; i++) {
+        struct pending *p = w->marks[i] ? completed(w, i) : NULL;
+        if (p && p->kind == PENDING_COLLECTIVE)
+            p->active |= COLL_TESTED;
+    }
+    leave();
 }
 
 static int32_t completed_rank(const struct pending *done, const MPI_Status *status)
@@ -380,7 +430,9 @@ HOT void tell(const struct pending *done, struct thread *t, const MPI_Status *st
 static bool take(struct pending *p, struct pending *done)
 {
     bool receives = false;
-    if (p && (p->kind == PENDING_RECV || p->kind == PENDING_READ)) {
+    if (p && p->kind == PENDING_COLLECTIVE) {
+        erase(p);
+    } else if (p && (p->kind == PENDING_RECV || p->kind == PENDING_READ)) {
         *done = *p;
         receives = true;
         take_out(p);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who waits for whom in a collective (collective.h). What an algorithm does inside a rooted one is
+ * not to be seen: where its end can be explained by a member who should not matter, it is marked as
+ * uncertain, and nobody but the root is waited for.
+ */
+#include "mpi/board.h"
+#include "mpi/collective.h"
+
+#include <errno.h>
+
+/* ---- areas of the boards ---- */
+
+/* What is known of a rank of MPI_COMM_WORLD. */
+struct place {
+    const struct meet_area *area; /* NULL: not found (yet) */
+    uint32_t seen;                /* of its board */
+};
+static struct place *places;
+static int32_t place_count;
+static struct meet_area *own_area;
+static bool no_area;
+static uint32_t lock;
+
+struct meet_area *meet_area_own(void)
+{
+    if (!own_area && !no_area) {
+        own_area = board_area(BOARD_MEET, 0, sizeof *own_area);
+        no_area = !own_area;
+    }
+    return own_area;
+}
+
+static bool make_places(void)
+{
+    const struct record_header *h = loupe_process.writer.header;
+    slow_lock(&lock);
+    if (!places && h && h->size > 0) {
+        place_count = h->size;
+        __atomic_store_n(&places, pages_alloc((size_t)h->size * sizeof *places), __ATOMIC_RELEASE);
+    }
+    slow_unlock(&lock);
+    return places;
+}
+
+const struct meet_area *meet_area_of(int32_t world)
+{
+    if (!__atomic_load_n(&places, __ATOMIC_ACQUIRE) && !make_places())
+        return NULL;
+    if (world < 0 || world >= place_count)
+        return NULL;
+    struct place *p = &places[world];
+    const struct meet_area *area = __atomic_load_n(&p->area, __ATOMIC_ACQUIRE);
+    if (!area) {
+        const struct board *board = board_of(world);
+        slow_lock(&lock);
+        area = p->area ? p->area : board_look(board, BOARD_MEET, 0, sizeof *area, &p->seen);
+        __atomic_store_n(&p->area, area, __ATOMIC_RELEASE);
+        slow_unlock(&lock);
+    }
+    return area;
+}
+
+/* ---- coming ---- */
+
+/* What is known of a communicator without asking MPI about a handle that may be none. */
+static struct comm_info *known(struct site *site, MPI_Comm comm)
+{
+    if (LIKELY(site->comm == HANDLE(comm) && site->comm_epoch == shim_comm_epoch))
+        return (struct comm_info *)site->comm_info;
+    comms_enter();
+    const struct comm_info *info = comm_as_parent(comm);
+    bool there = info && info->id;
+    comms_leave();
+    return there ? (struct comm_info *)comm_of_slow(site, comm) : NULL;
+}
+
+static struct meet *meet_of(struct comm_info *info)
+{
+    if (UNLIKELY(!info->meet && info->id && info->count > 0)) {
+        int saved = errno;
+        info->meet = meet_new(info->id, info->map, info->count, info->me);
+        errno = saved;
+    }
+    return info->meet;
+}
+
+void coll_come(struct coming *c, struct site *site, MPI_Comm comm, enum coll_kind kind, int root)
+{
+    struct comm_info *info = known(site, comm);
+    *c = (struct coming){.info = info, .kind = (uint16_t)kind, .root = root};
+    if (!info)
+        return;
+    c->number = ++info->collectives;
+    if (kind == COLL_NEIGHBORS)
+        comm_with_neighbors(site, comm);
+    c->meet = meet_of(info);
+}
+
+/* ---- meeting ---- */
+
+static int32_t size_of(uint64_t bytes)
+{
+    uint32_t bucket = size_bucket(bytes);
+    return bucket < MEET_SIZES ? (int32_t)bucket : MEET_SIZES - 1;
+}
+
+/* The data come from the root: as with a message, they are there when they have been moved. */
+static bool meet_root(const struct coming *c, uint64_t begin, uint64_t now, struct joint *j)
+{
+    struct meet_slot root;
+    uint32_t *least = &c->meet->least[0][c->size], usual = *least;
+    if (c->root < 0 || c->root >= c->meet->count ||
+        !meet_see(c->meet, c->root, c->number, now, &root))
+        return false;
+    uint64_t there = root.begin + usual < now ? root.begin + usual : now;
+    int64_t before = j->meeting.ideal;
+    meeting_join(&j->meeting, (int64_t)there, root.delay, c->meet->members[c->root].world);
+    if (j->meeting.ideal != before)
+        j->transfer = (int64_t)(there - root.begin);
+    if (begin < root.begin) /* it has waited, so that the rest is the transfer */
+        return !meet_held_up(c->meet, c->number, root.begin, now, least);
+    return !usual || !meet_held_up(c->meet, c->number, begin, now, &usual); /* learns nothing */
+}
+
+static bool meet_neighbors(const struct coming *c, uint64_t now, struct joint *j)
+{
+    const struct comm_info *info = c->info;
+    bool all = info->in_count >= 0;
+    for (int32_t i = 0; i < info->in_count; i++)
+        if (info->in[i] != SHIM_NOBODY)
+            all &= meet_join_world(c->meet->id, info->in[i], c->number, now, &j->meeting);
+    return all;
+}
+
+static bool meet_whom(const struct coming *c, uint64_t begin, uint64_t now, struct joint *j)
+{
+    struct meet *meet = c->meet;
+    bool root = c->root == MPI_ROOT || c->root == meet->me;
+    if (c->kind == COLL_ALL || (c->kind == COLL_TO_ROOT && root))
+        return meet_join_all(meet, c->number, now, &j->meeting);
+    if (c->kind == COLL_LOWER)
+        return meet_join(meet, 0, meet->me, c->number, now, &j->meeting);
+    if (c->kind == COLL_NEIGHBORS)
+        return meet_neighbors(c, now, j);
+    if (c->root == MPI_PROC_NULL)
+        return true;
+    if (c->kind == COLL_FROM_ROOT && !root)
+        return meet_root(c, begin, now, j);
+    /* It leaves when it leaves; a large message may have to wait for who takes it. */
+    return !meet_held_up(meet, c->number, begin, now, &meet->least[1][c->size]);
+}
+
+void coll_meet(const struct coming *c, uint64_t begin, uint64_t now, struct joint *j)
+{
+    bool alone = c->info && c->info->count == 1 && c->info->me == 0;
+    if (!alone && (!c->meet || !meet_whom(c, begin, now, j)))
+        j->sure = false;
+}
+
+void joint_settle(const struct joint *j, struct event *e)
+{
+    /* What meeting them has cost is known when it is over, and belongs to what comes after. */
+    uint64_t spent = clock_since(e->now, clock_now());
+    event_settle_met(e, &j->meeting, joint_sync(j, INT64_MAX));
+    event_spent(e->thread, (int64_t)(spent << RECORD_TIME_SHIFT) + e->thread->full_cost.inside);
+    e->site->record->uncertain += !j->sure;
+    joint_waited(j, e->thread, e->site, joint_sync(j, e->ticks));
+}
+
+void coll_go(struct coming *c, struct event *e, uint64_t bytes)
+{
+    struct joint j = joint_begin(e);
+    c->size = (uint16_t)size_of(bytes);
+    if (c->request) {
+        event_settle(e);
+        request_track_collective(e, c);
+    } else {
+        coll_meet(c, e->begin, e->now, &j);
+        joint_settle(&j, e);
+    }
+}
+
+/* Does this error say that the call was refused, so that the others never saw it? */
+static bool refused(int error)
+{
+    static const int classes[] = {MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_COMM,
+                                  MPI_ERR_ROOT,   MPI_ERR_OP,    MPI_ERR_ARG,  MPI_ERR_RANK,
+                                  MPI_ERR_GROUP,  MPI_ERR_DIMS,  MPI_ERR_TOPOLOGY};
+    int class = MPI_SUCCESS;
+    PM(Error_class)(error, &class);
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (class == classes[i])
+            return true;
+    return false;
+}
+
+static void take_back(const struct coming *c, int returned)
+{
+    if (c->info && refused(returned))
+        c->info->collectives--;
+}
+
+void coll_failed(struct coming *c, struct event *e, int returned)
+{
+    event_settle(e);
+    take_back(c, returned);
+}
+
+/* ---- with measurement off, and inside MPI ---- */
+
+void coll_come_unseen(struct coming *c, MPI_Comm comm, enum coll_kind kind, int root)
+{
+    struct thread *t = loupe_tls.self;
+    bool outside = t && !t->guard && t->off;
+    struct site nowhere = {.thread = t};
+    if (outside) {
+        coll_come(c, &nowhere, comm, kind, root);
+    } else {
+        *c = (struct coming){0};
+        comms_enter();
+        if ((c->info = comm_as_parent(comm)))
+            c->info->collectives++;
+        comms_leave();
+    }
+    if (c->meet) {
+        c->before = *t->delay;
+        c->begin = clock_now();
+        meet_write(c->meet, c->number, c->begin, delay_told(t, c->before), MEET_NO_STATEMENT);
+    }
+}
+
+void coll_go_unseen(struct coming *c, int returned)
+{
+    struct thread *t = loupe_tls.self;
+    if (UNLIKELY(returned != MPI_SUCCESS)) {
+        take_back(c, returned);
+    } else if (c->meet && t && !c->request) {
+        struct joint j = {.meeting = meeting_begin((int64_t)c->begin, delay_told(t, c->before))};
+        coll_meet(c, c->begin, clock_now(), &j);
+        thread_met(t, c->before, &j.meeting);
+    }
+}

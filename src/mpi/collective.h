@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A collective on its way: its number on its communicator, and who waits for whom in it.
+ *
+ *     coll_come(&c, site, comm, kind, root)     before the clock starts
+ *     coll_begin(&c, &e)                        after it has started: this rank is there
+ *     ... the call ...
+ *     coll_go(&c, &e, bytes)                    settles the event: the others are met
+ *     coll_failed(&c, &e, returned)             instead, when it went wrong
+ *
+ * Every collective that passes here is counted, recorded or not and whoever calls it: one rank,
+ * where measurement is off, cannot tell MPI's own from the program's, and would count what another
+ * does not.
+ */
+#ifndef LOUPE_MPI_COLLECTIVE_H
+#define LOUPE_MPI_COLLECTIVE_H
+
+#include "mpi/meet.h"
+#include "mpi/shim.h"
+
+#pragma GCC visibility push(hidden)
+
+enum coll_kind {
+    COLL_ALL,       /* each waits for all */
+    COLL_FROM_ROOT, /* the others wait for the root */
+    COLL_TO_ROOT,   /* the root waits for all */
+    COLL_LOWER,     /* each waits for those of lower rank */
+    COLL_NEIGHBORS  /* each waits for its neighbours */
+};
+
+struct coming {
+    struct comm_info *info; /* NULL: its id is not known */
+    struct meet *meet;      /* NULL: nobody is met */
+    uint64_t number;
+    int32_t root;
+    uint16_t kind; /* enum coll_kind */
+    uint16_t size; /* power of two of the bytes, where there is a root */
+    const MPI_Request *request; /* nonblocking: the others are met when it is complete */
+    uint64_t begin;             /* with measurement off */
+    int64_t before;
+};
+
+void coll_come(struct coming *c, struct site *site, MPI_Comm comm, enum coll_kind kind, int root);
+void coll_go(struct coming *c, struct event *e, uint64_t bytes);
+void coll_failed(struct coming *c, struct event *e, int returned);
+/* The same for a call that is not recorded. */
+void coll_come_unseen(struct coming *c, MPI_Comm comm, enum coll_kind kind, int root);
+void coll_go_unseen(struct coming *c, int returned);
+
+static inline void coll_begin(const struct coming *c, const struct event *e)
+{
+    if (c->meet)
+        meet_write(c->meet, c->number, e->begin, delay_told(e->thread, e->before), e->site->index);
+}
+
+/* The meeting of one event, of one collective or of several that it completes. */
+struct joint {
+    struct meeting meeting;
+    int64_t transfer; /* how long the data took from the last to come */
+    bool sure;
+};
+
+static inline struct joint joint_begin(const struct event *e)
+{
+    return (struct joint){.meeting = event_meeting(e), .sure = true};
+}
+
+/* Those whom this rank waits for join, if it has ended at `now` what it began at `begin`. Not sure:
+ * not all are known, or another may have held it up. */
+void coll_meet(const struct coming *c, uint64_t begin, uint64_t now, struct joint *j);
+/* Settles the event, in its statement's odd section. */
+void joint_settle(const struct joint *j, struct event *e);
+
+/* Of `ticks` that it took, how much was waiting for the last to come. */
+static inline uint64_t joint_sync(const struct joint *j, uint64_t ticks)
+{
+    int64_t wait = meeting_wait(&j->meeting) - j->transfer;
+    return wait <= 0 ? 0 : (uint64_t)wait < ticks ? (uint64_t)wait : ticks;
+}
+
+/* The last was waited for at this statement so long. */
+static inline void joint_waited(const struct joint *j, struct thread *t, struct site *site,
+                                uint64_t sync)
+{
+    struct record_peer *p;
+    int32_t last = j->meeting.last;
+    if (sync && last >= 0 && (p = event_find_peer(t, site, last, RECORD_RECEIVED)))
+        p->sync += sync;
+}
+
+/* Nonblocking ones, in the table of requests (request.c). */
+void request_track_collective(struct event *e, const struct coming *c);
+/* Request `index` is complete: if it is a collective, those whom it waited for join. */
+void waiting_meet(struct waiting *w, const struct event *e, int index, struct joint *j);
+/* None of these was complete when it was tested: who knows since when they will have been. */
+void waiting_in_vain(struct waiting *w);
+
+/* ---- what they count: after success, settled, inside the odd section ---- */
+
+bool coll_is_root(struct event *e, int root, MPI_Comm comm);
+int coll_members(struct event *e, MPI_Comm comm);
+int coll_me(struct event *e, MPI_Comm comm);
+/* Everyone but the root sends to it (or receives from it); the root's bytes are its own part. This
+ * one settles the event too: how long data take depends on their size. */
+void coll_rooted(struct coming *c, struct event *e, uint64_t bytes, int root, MPI_Comm comm, uint32_t direction);
+/* The same to every member, or to every out-neighbour; `total` is the statement's. */
+void coll_each(struct event *e, uint64_t bytes_each, MPI_Comm comm);
+void coll_each_neighbor(struct event *e, uint64_t total, uint64_t bytes_each, MPI_Comm comm);
+/* Different amounts: begin, then one call per member or neighbour. */
+void coll_to(struct event *e, const struct comm_info *info, int rank, uint64_t bytes);
+void coll_to_neighbor(struct event *e, const struct comm_info *info, int index, uint64_t bytes);
+int coll_neighbors(struct event *e, MPI_Comm comm, const struct comm_info **info);
+
+#pragma GCC visibility pop
+
+#endif
