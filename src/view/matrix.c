@@ -69,14 +69,46 @@ static void merge_equal(struct matrix *m)
             m->pairs[kept++] = m->pairs[i];
             continue;
         }
-        m->pairs[kept - 1].count += m->pairs[i].count;
-        m->pairs[kept - 1].bytes += m->pairs[i].bytes;
-        m->pairs[kept - 1].time += m->pairs[i].time;
+        struct matrix_pair *into = &m->pairs[kept - 1];
+        into->count += m->pairs[i].count;
+        into->bytes += m->pairs[i].bytes;
+        into->time += m->pairs[i].time;
+        if (m->pairs[i].most > into->most) {
+            into->most = m->pairs[i].most;
+            into->node = m->pairs[i].node;
+        }
     }
     m->count = kept;
 }
 
-void matrix_build(const struct run *run, struct matrix *matrix)
+static void add_message(const struct run *run, const struct run_peer *p, int32_t there,
+                        struct matrix *matrix)
+{
+    if (!run_peer_exchanged(p) || (p->received && !receivers_know(&run->graph.nodes[p->node])))
+        return;
+    int32_t here = (int32_t)p->rank;
+    *VEC_PUSH(matrix->pairs, matrix->count, matrix->room) =
+        (struct matrix_pair){.from = p->received ? there : here,
+                             .to = p->received ? here : there,
+                             .count = p->count,
+                             .bytes = p->bytes,
+                             .time = p->time};
+}
+
+/* A statement may have two entries for one peer, sent and received; they are one wait. */
+static void add_wait(const struct run *run, const struct run_peer *p, int32_t there,
+                     struct matrix *matrix)
+{
+    (void)run;
+    if (!(p->sync > 0))
+        return;
+    *VEC_PUSH(matrix->pairs, matrix->count, matrix->room) = (struct matrix_pair){
+        .from = (int32_t)p->rank, .to = there, .time = p->sync, .node = p->node, .most = p->sync};
+}
+
+static void build(const struct run *run, struct matrix *matrix,
+                  void (*add)(const struct run *, const struct run_peer *, int32_t,
+                              struct matrix *))
 {
     struct place *places = xcalloc(run->rank_count, sizeof *places);
     for (size_t i = 0; i < run->rank_count; i++)
@@ -85,21 +117,21 @@ void matrix_build(const struct run *run, struct matrix *matrix)
     *matrix = (struct matrix){0};
     for (size_t i = 0; i < run->peer_count; i++) {
         const struct run_peer *p = &run->peers[i];
-        if (p->rank >= run->rank_count || p->node >= run->graph.count)
-            continue;
-        if (p->received && !receivers_know(&run->graph.nodes[p->node]))
-            continue;
-        int32_t here = (int32_t)p->rank;
-        int32_t there = find(places, run->rank_count, run->ranks[p->rank].world, p->peer);
-        *VEC_PUSH(matrix->pairs, matrix->count, matrix->room) =
-            (struct matrix_pair){.from = p->received ? there : here,
-                                 .to = p->received ? here : there,
-                                 .count = p->count,
-                                 .bytes = p->bytes,
-                                 .time = p->time};
+        if (p->rank < run->rank_count && p->node < run->graph.count)
+            add(run, p, find(places, run->rank_count, run->ranks[p->rank].world, p->peer), matrix);
     }
     merge_equal(matrix);
     free(places);
+}
+
+void matrix_build(const struct run *run, struct matrix *matrix)
+{
+    build(run, matrix, add_message);
+}
+
+void matrix_waits(const struct run *run, struct matrix *matrix)
+{
+    build(run, matrix, add_wait);
 }
 
 void matrix_free(struct matrix *matrix)

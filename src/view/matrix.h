@@ -12,6 +12,8 @@ struct matrix_pair {
     int32_t from, to; /* indices into ranks[], or MATRIX_* */
     uint64_t count, bytes;
     double time;
+    uint32_t node; /* of waits: the statement with most of it */
+    double most;
 };
 
 struct matrix {
@@ -24,6 +26,8 @@ struct matrix {
  * Scatter sends to all), the messages are taken from the receivers' records instead.
  */
 void matrix_build(const struct run *run, struct matrix *matrix);
+/* Who waited (from) for whom (to), and how long (time), over all statements. */
+void matrix_waits(const struct run *run, struct matrix *matrix);
 void matrix_free(struct matrix *matrix);
 
 #endif
