@@ -84,7 +84,7 @@ static void exchange_boards(const struct record_header *h)
     board_open(&mine, w->dir, w->spill[0] ? w->spill : NULL);
     if (PM(Comm_dup)(ABI_COMM_WORLD, &ours) != MPI_SUCCESS)
         return;
-    if (all && PM(Allgather)(&mine, sizeof mine, MPI_BYTE, all, sizeof mine, MPI_BYTE, ours) ==
+    if (all && PM(Allgather)(&mine, sizeof mine, ABI_BYTE, all, sizeof mine, ABI_BYTE, ours) ==
                    MPI_SUCCESS) {
         board_know(all, h->size, h->rank);
         comm_world_nonce(all[0].nonce);
