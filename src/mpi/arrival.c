@@ -66,8 +66,6 @@ const struct meet_area *meet_area_of(int32_t world)
 /* What is known of a communicator without asking MPI about a handle that may be none. */
 static struct comm_info *known(struct site *site, MPI_Comm comm)
 {
-    if (LIKELY(site->comm == HANDLE(comm) && site->comm_epoch == shim_comm_epoch))
-        return (struct comm_info *)site->comm_info;
     comms_enter();
     const struct comm_info *info = comm_as_parent(comm);
     bool there = info && info->id;
@@ -77,24 +75,41 @@ static struct comm_info *known(struct site *site, MPI_Comm comm)
 
 static struct meet *meet_of(struct comm_info *info)
 {
-    if (UNLIKELY(!info->meet && info->id && info->count > 0)) {
-        int saved = errno;
+    int saved = errno;
+    if (!info->meet && info->id && info->count > 0)
         info->meet = meet_new(info->id, info->map, info->count, info->me);
-        errno = saved;
-    }
+    if (info->meet)
+        meet_take_ring(info->meet);
+    errno = saved;
     return info->meet;
+}
+
+/* The first on a communicator, or here: what it costs is known when it is over. */
+static struct comm_info *come_slow(struct site *site, MPI_Comm comm, enum coll_kind kind)
+{
+    uint64_t began = clock_now();
+    struct comm_info *info = known(site, comm);
+    if (info) {
+        meet_of(info);
+        if (kind == COLL_NEIGHBORS)
+            comm_with_neighbors(site, comm);
+    }
+    event_spent_since(site->thread, began);
+    return info;
 }
 
 void coll_come(struct coming *c, struct site *site, MPI_Comm comm, enum coll_kind kind, int root)
 {
-    struct comm_info *info = known(site, comm);
+    struct comm_info *info = (struct comm_info *)site->comm_info;
+    if (UNLIKELY(site->comm != HANDLE(comm) || site->comm_epoch != shim_comm_epoch || !info ||
+                 !info->meet || !info->meet->own ||
+                 (kind == COLL_NEIGHBORS && info->in_count < 0)))
+        info = come_slow(site, comm, kind);
     *c = (struct coming){.info = info, .kind = (uint16_t)kind, .root = root};
-    if (!info)
-        return;
-    c->number = ++info->collectives;
-    if (kind == COLL_NEIGHBORS)
-        comm_with_neighbors(site, comm);
-    c->meet = meet_of(info);
+    if (LIKELY(info != NULL)) {
+        c->number = ++info->collectives;
+        c->meet = info->meet;
+    }
 }
 
 /* ---- meeting ---- */
@@ -158,12 +173,23 @@ void coll_meet(const struct coming *c, uint64_t begin, uint64_t now, struct join
         j->sure = false;
 }
 
+/* What meeting the others has cost, in 1/256 ticks, if it began at `since`. When nothing had to be
+ * looked for and it took that long all the same, someone else had the processor: no cost of ours. */
+static int64_t spent(const struct thread *t, uint64_t since, uint32_t searches)
+{
+    enum { TOO_LONG = 1 << 20 };
+    uint64_t ticks = clock_since(since, clock_now());
+    if (ticks > TOO_LONG && searches == __atomic_load_n(&meet_searches, __ATOMIC_RELAXED))
+        ticks = 0;
+    return (int64_t)(ticks << RECORD_TIME_SHIFT) + t->full_cost.inside;
+}
+
 void joint_settle(const struct joint *j, struct event *e)
 {
-    /* What meeting them has cost is known when it is over, and belongs to what comes after. */
-    uint64_t spent = clock_since(e->now, clock_now());
+    /* It belongs to what comes after: all that was ours before is in the delay already. */
+    int64_t cost = spent(e->thread, e->now, j->searches);
     event_settle_met(e, &j->meeting, joint_sync(j, INT64_MAX));
-    event_spent(e->thread, (int64_t)(spent << RECORD_TIME_SHIFT) + e->thread->full_cost.inside);
+    event_spent(e->thread, cost);
     e->site->record->uncertain += !j->sure;
     joint_waited(j, e->thread, e->site, joint_sync(j, e->ticks));
 }
@@ -240,4 +266,23 @@ void coll_go_unseen(struct coming *c, int returned)
         coll_meet(c, c->begin, clock_now(), &j);
         thread_met(t, c->before, &j.meeting);
     }
+}
+
+/* ---- the short way ---- */
+
+/* Outliers pull at it only a little. */
+void short_learn(struct meet *m, uint64_t since)
+{
+    uint64_t cost = (clock_since(since, short_clock()) << RECORD_TIME_SHIFT), old = m->cost;
+    uint64_t most = old ? 2 * old : UINT32_MAX / 2;
+    cost = cost < most ? cost : most;
+    m->cost = old ? (uint32_t)((7 * old + cost) / 8) : (uint32_t)cost;
+}
+
+int short_failed(struct ending *e, struct site *site, int returned)
+{
+    event_settle_short(e);
+    take_back(&(struct coming){.info = (struct comm_info *)site->comm_info}, returned);
+    event_shut(e);
+    return returned;
 }

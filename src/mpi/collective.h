@@ -57,12 +57,17 @@ static inline void coll_begin(const struct coming *c, const struct event *e)
 struct joint {
     struct meeting meeting;
     int64_t transfer; /* how long the data took from the last to come */
+    uint32_t searches; /* meet_searches before */
     bool sure;
 };
 
 static inline struct joint joint_begin(const struct event *e)
 {
-    return (struct joint){.meeting = event_meeting(e), .sure = true};
+    return (struct joint){
+        .meeting = event_meeting(e),
+        .searches = __atomic_load_n(&meet_searches, __ATOMIC_RELAXED),
+        .sure = true,
+    };
 }
 
 /* Those whom this rank waits for join, if it has ended at `now` what it began at `begin`. Not sure:
@@ -94,6 +99,41 @@ void request_track_collective(struct event *e, const struct coming *c);
 void waiting_meet(struct waiting *w, const struct event *e, int index, struct joint *j);
 /* None of these was complete when it was tested: who knows since when they will have been. */
 void waiting_in_vain(struct waiting *w);
+
+/* ---- the short way (fast.py): the site knows the communicator, which has its ring ---- */
+
+HOT struct meet *short_meet(const struct site *site, MPI_Comm comm)
+{
+    const struct comm_info *info = site->comm_info;
+    if (UNLIKELY((MPI_Comm)site->comm != comm || !info || !info->meet || !info->meet->own))
+        return NULL;
+    return info->meet;
+}
+
+HOT void short_begin(struct meet *m, const struct ending *e, const struct thread *t,
+                     struct site *site)
+{
+    uint64_t number = ++((struct comm_info *)site->comm_info)->collectives;
+    meet_write(m, number, e->begin, delay_told(t, e->before), site->index);
+}
+
+void short_learn(struct meet *m, uint64_t since);
+int short_failed(struct ending *e, struct site *site, int returned);
+
+/* Everyone was waited for; settles the event. */
+HOT void short_go_all(struct meet *m, struct ending *e, struct site *site)
+{
+    enum { LEARN = 16 }; /* one of so many says what it costs */
+    struct joint j = {.meeting = event_meeting_short(e)};
+    bool sure = meet_join_all(m, m->last, e->now, &j.meeting);
+    if (UNLIKELY(m->last % LEARN == 0))
+        short_learn(m, e->now);
+    event_settle_short_met(e, &j.meeting, joint_sync(&j, INT64_MAX));
+    event_spent(e->thread, m->cost);
+    if (UNLIKELY(!sure))
+        e->record->uncertain++;
+    joint_waited(&j, e->thread, site, joint_sync(&j, e->ticks));
+}
 
 /* ---- what they count: after success, settled, inside the odd section ---- */
 

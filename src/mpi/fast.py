@@ -21,9 +21,6 @@ CLASSES = {
     "irecv": ("!SAME(site->comm, comm) || "
               "(near = near_peer(site, source, RECORD_RECEIVED))->rank != source",
               "", "", "fast_receive(&e, site, *request, near)"),
-    "allreduce": ("!SAME(site->type, datatype)",
-                  "    uint64_t bytes = (uint64_t)count * site->type_size;\n",
-                  "        short_bytes(e.record, bytes);\n", ""),
 }
 
 CALL = """\
@@ -40,6 +37,35 @@ static {ret} wrap_{name}({decls})
     event_settle_short(&e);
 {after}    event_shut(&e);
     return returned;
+}}
+"""
+
+# Collectives: as above.
+COLLECTIVES = {
+    "allreduce": ("!SAME(site->type, datatype)",
+                  "    uint64_t bytes = (uint64_t)count * site->type_size;\n",
+                  "    short_bytes(e.record, bytes);\n"),
+    "barrier": ("", "", ""),
+}
+
+COLLECTIVE = """\
+static int wrap_{name}({decls})
+{{
+    struct thread *t = loupe_tls.ready;
+    struct site *site = READY(t, CALL_{name});
+    struct meet *meet;
+    if (UNLIKELY(!site || !(meet = short_meet(site, comm)){unless}))
+        JUMP full_{name}({args});
+{own}    struct ending e;
+    OPEN(&e, t, site);
+    short_begin(meet, &e, t, site);
+    int returned = NEXT(0, {psymbol}, {name})({args});
+    event_stop(&e, site);
+    if (UNLIKELY(returned != MPI_SUCCESS))
+        return short_failed(&e, site, returned);
+    short_go_all(meet, &e, site);
+{after}    event_shut(&e);
+    return MPI_SUCCESS;
 }}
 """
 
@@ -79,6 +105,8 @@ static int wrap_{name}({decls})
 
 def call(c):
     """The wrapper of a call that has a short way, which jumps to full_NAME; None: it has none."""
+    if c.cls in COLLECTIVES and not c.having("request_out"):
+        return collective(c)
     if c.cls not in CLASSES or c.variadic:
         return None
     unless, own, after, end = CLASSES[c.cls]
@@ -89,6 +117,12 @@ def call(c):
     return CALL.format(ret=c.ret, name=c.name, decls=c.decls, args=c.args, psymbol=c.psymbol,
                        near="    struct near_peer *near;\n" if "near" in unless else "",
                        unless=f" || {unless}" if unless else "", own=own, after=after)
+
+
+def collective(c):
+    unless, own, after = COLLECTIVES[c.cls]
+    return COLLECTIVE.format(name=c.name, decls=c.decls, args=c.args, psymbol=c.psymbol,
+                             unless=f" || {unless}" if unless else "", own=own, after=after)
 
 
 def completion(c, count, requests, status, ignore, known):

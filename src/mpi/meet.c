@@ -9,6 +9,7 @@
 enum { TRIES_MOST = 10 };
 
 const struct meet_slot meet_nowhere[MEET_SLOTS];
+uint32_t meet_searches;
 
 static struct meet *owners[MEET_RINGS];
 static uint32_t lock, hand;
@@ -78,9 +79,9 @@ static uint32_t find_room(struct meet_area *area)
 
 bool meet_take_ring(struct meet *m)
 {
-    struct meet_area *area = meet_area_own();
+    struct meet_area *area = m->own ? NULL : meet_area_own();
     if (!area)
-        return false;
+        return m->own;
     slow_lock(&lock);
     uint32_t ring = m->own ? MEET_RINGS : find_room(area);
     if (ring < MEET_RINGS) {
@@ -112,6 +113,7 @@ bool meet_see_slow(struct meet *m, int32_t rank, uint64_t number, uint64_t now,
     struct meet_member *member = &m->members[rank];
     if (number & (((uint64_t)1 << member->tries) - 1))
         return false;
+    __atomic_fetch_add(&meet_searches, 1, __ATOMIC_RELAXED);
     const struct meet_slot *ring = ring_of(member->world, m->id);
     if (!ring) {
         member->tries += member->tries < TRIES_MOST;

@@ -63,6 +63,7 @@ struct meet {
     uint64_t last;         /* number of the last that was written */
     uint64_t last_seen;    /* the same when rings were last taken away */
     int32_t count, me;     /* members; -1: not among them (intercommunicator) */
+    uint32_t cost;         /* of meeting all, in 1/256 ticks, as it mostly is */
     /* Rooted ones: the least that it has taken from when all were there whom the data come from,
      * by power of two of the size, at those who receive [0] and those who only send [1]. */
     uint32_t least[2][MEET_SIZES];
@@ -75,11 +76,14 @@ const struct meet_area *meet_area_of(int32_t world);
 
 extern const struct meet_slot meet_nowhere[MEET_SLOTS];
 
+/* Moves on when something was looked for that is mostly at hand. */
+extern uint32_t meet_searches;
+
 void meet_open(bool multiple);
 /* NULL: no memory. `map`: world ranks of the members, NULL: 0, 1, 2 ... */
 struct meet *meet_new(uint64_t id, const int32_t *map, int32_t count, int32_t me);
 void meet_free(struct meet *m);
-/* Has it a ring now? */
+/* Before it is written to: has it a ring now? */
 bool meet_take_ring(struct meet *m);
 
 static inline uint64_t meet_key(uint64_t id, uint64_t number)
@@ -98,7 +102,7 @@ static inline void meet_write(struct meet *m, uint64_t number, uint64_t begin, i
                               uint32_t statement)
 {
     m->last = number;
-    if (__builtin_expect(!m->own && !meet_take_ring(m), 0))
+    if (__builtin_expect(!m->own, 0))
         return;
     struct meet_slot *s = &m->own[meet_at(number)];
     __atomic_store_n(&s->key, 0, __ATOMIC_RELAXED);

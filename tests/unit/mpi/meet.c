@@ -59,6 +59,12 @@ static void fresh(void)
     elsewhere = false;
 }
 
+static void write_own(struct meet *m, uint64_t number, uint64_t begin, int64_t delay)
+{
+    meet_take_ring(m);
+    meet_write(m, number, begin, delay, (uint32_t)number);
+}
+
 static struct meeting begin_at(uint64_t at, int64_t delay)
 {
     return meeting_begin((int64_t)at, delay);
@@ -68,7 +74,7 @@ static void test_all_there(void)
 {
     fresh();
     struct meet *m = comm(77, RANKS);
-    meet_write(m, 1, 100, 10, 5);
+    write_own(m, 1, 100, 10);
     write_as(1, 77, 1, 150, 0);
     write_as(2, 77, 1, 180, 70); /* the last in real time, not in virtual time */
     write_as(3, 77, 1, 90, 0);
@@ -86,7 +92,7 @@ static void test_member_elsewhere(void)
     fresh();
     elsewhere = true;
     struct meet *m = comm(77, RANKS);
-    meet_write(m, 1, 100, 0, 0);
+    write_own(m, 1, 100, 0);
     write_as(1, 77, 1, 150, 0);
     write_as(2, 77, 1, 120, 0);
     write_as(3, 77, 1, 190, 0); /* in a board that is not to be seen */
@@ -169,27 +175,27 @@ static void test_rings(void)
     for (uint32_t i = 0; i <= MEET_RINGS; i++)
         m[i] = comm(100 + i, 2);
     for (uint32_t i = 0; i < MEET_RINGS; i++)
-        meet_write(m[i], 1, 10 + i, 0, 0);
+        write_own(m[i], 1, 10 + i, 0);
     meet_open(true);
-    meet_write(m[MEET_RINGS], 1, 5, 0, 0);
+    write_own(m[MEET_RINGS], 1, 5, 0);
     ok(!m[MEET_RINGS]->own, "several threads: no ring is taken away");
     meet_open(false);
     for (uint32_t i = 0; i < MEET_RINGS; i++)
         m[i]->last_seen = i != 9 ? 0 : 1; /* all but this one were used since */
-    meet_write(m[MEET_RINGS], 1, 5, 0, 0);
+    write_own(m[MEET_RINGS], 1, 5, 0);
     ok(m[MEET_RINGS]->own && !m[9]->own, "else that of an idle communicator is");
     struct meet *reader = comm(109, 2); /* as rank 1 would see it */
     reader->me = 1;
     struct meet_slot seen;
     ok(!meet_see(reader, 0, 1, NOW, &seen), "which is then not to be seen");
-    meet_write(m[9], 2, 42, 0, 0);
+    write_own(m[9], 2, 42, 0);
     ok(m[9]->own && meet_see(reader, 0, 2, NOW, &seen) && seen.begin == 42,
        "until it takes another");
     struct meet_slot *own = m[9]->own;
     meet_free(m[9]);
     ok(meet_see(reader, 0, 2, NOW, &seen), "what was written is there after it is freed");
     struct meet *next = comm(500, 2);
-    meet_write(next, 2, 43, 0, 0);
+    write_own(next, 2, 43, 0);
     ok(next->own == own, "a freed ring is used again");
     ok(!meet_see(reader, 0, 2, NOW, &seen), "and what it held before is not mistaken");
     for (uint32_t i = 0; i <= MEET_RINGS; i++)
@@ -208,7 +214,7 @@ static void test_held_up(void)
     fresh();
     struct meet *m = comm(77, RANKS);
     uint32_t least = 0;
-    meet_write(m, 1, 1000, 0, 0);
+    write_own(m, 1, 1000, 0);
     ok(!meet_held_up(m, 1, 1000, 1100, &least) && least == 100, "alone: nobody held it up");
     write_as(2, 77, 2, 5000, 0);
     ok(!meet_held_up(m, 2, 2000, 2150, &least), "not much longer than usual: nor here");
@@ -237,7 +243,7 @@ static int rank_runs(void)
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         int32_t last = (int32_t)(round * 7 % RANKS);
         uint64_t begin = round * 1000 + (self == last ? 500 : (uint64_t)self);
-        meet_write(m, round, begin, self, 0);
+        write_own(m, round, begin, self);
         struct meeting met = begin_at(begin, self);
         everyone(round);
         wrong += !meet_join_all(m, round, NOW, &met) ||
@@ -273,7 +279,7 @@ static void test_torn(void)
         self = 1;
         struct meet *m = comm(77, 2);
         for (uint64_t n = 1; !__atomic_load_n(&shared->stop, __ATOMIC_RELAXED); n++)
-            meet_write(m, n, n, (int64_t)(n * 3 % 1000), (uint32_t)n);
+            write_own(m, n, n, (int64_t)(n * 3 % 1000));
         _exit(0);
     }
     struct meet *m = comm(77, 2);
