@@ -71,7 +71,7 @@ void run_free(struct run *run)
 struct run_rank *run_add_rank(struct run *run)
 {
     struct run_rank *rank = VEC_PUSH(run->ranks, run->rank_count, run->rank_room);
-    rank->preempted_s = NAN;
+    rank->preempted_s = rank->probe_error_s = NAN;
     return rank;
 }
 

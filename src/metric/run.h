@@ -37,9 +37,11 @@ struct run_rank {
     int32_t exit_code; /* of exited and aborted ones; -1: not known */
     int32_t signal;    /* of killed ones; 0: not known */
     char *host;
-    double real_s;     /* MPI_Init's return to MPI_Finalize's entry, or start to end */
-    double overhead_s; /* delay at the end, of either sign; time_s = real_s - overhead_s */
-    double probe_s;    /* what its own probes cost; the rest of the delay came from others */
+    double real_s;        /* MPI_Init's return to MPI_Finalize's entry, or start to end */
+    double overhead_s;    /* delay at the end, of either sign; time_s = real_s - overhead_s */
+    double probe_s;       /* what its own probes cost; the rest of the delay came from others */
+    double probe_error_s; /* how sure that is: half the 95 % interval of what probes in the source
+                             cost; NAN: there were none, or it is not known */
     double init_real_s, finalize_real_s;
     double mpi_s;       /* inside MPI between init and finalize */
     double sync_s;      /* part of it: waiting for others; the rest is transfer */

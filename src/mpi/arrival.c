@@ -6,6 +6,7 @@
  */
 #include "mpi/board.h"
 #include "mpi/collective.h"
+#include "mpi/request.h"
 
 #include <errno.h>
 
@@ -102,8 +103,7 @@ void coll_come(struct coming *c, struct site *site, MPI_Comm comm, enum coll_kin
 {
     struct comm_info *info = (struct comm_info *)site->comm_info;
     if (UNLIKELY(site->comm != HANDLE(comm) || site->comm_epoch != shim_comm_epoch || !info ||
-                 !info->meet || !info->meet->own ||
-                 (kind == COLL_NEIGHBORS && info->in_count < 0)))
+                 !info->meet || !info->meet->own || (kind == COLL_NEIGHBORS && info->in_count < 0)))
         info = come_slow(site, comm, kind);
     *c = (struct coming){.info = info, .kind = (uint16_t)kind, .root = root};
     if (LIKELY(info != NULL)) {
@@ -121,60 +121,68 @@ static int32_t size_of(uint64_t bytes)
 }
 
 /* The data come from the root: as with a message, they are there when they have been moved. */
-static bool meet_root(const struct coming *c, uint64_t begin, uint64_t now, struct joint *j)
+static bool meet_root(const struct coming *c, struct pairing *x)
 {
     struct meet_slot root;
+    uint64_t begin = (uint64_t)x->since, now = (uint64_t)x->until;
     uint32_t *least = &c->meet->least[0][c->size], usual = *least;
     if (c->root < 0 || c->root >= c->meet->count ||
         !meet_see(c->meet, c->root, c->number, now, &root))
         return false;
     uint64_t there = root.begin + usual < now ? root.begin + usual : now;
-    int64_t before = j->meeting.ideal;
-    meeting_join(&j->meeting, (int64_t)there, root.delay, c->meet->members[c->root].world);
-    if (j->meeting.ideal != before)
-        j->transfer = (int64_t)(there - root.begin);
+    int64_t before = x->meeting.ideal;
+    meeting_join(&x->meeting, (int64_t)there, root.delay, c->meet->members[c->root].world);
+    if (x->meeting.ideal != before)
+        x->transfer = (int64_t)(there - root.begin);
     if (begin < root.begin) /* it has waited, so that the rest is the transfer */
         return !meet_held_up(c->meet, c->number, root.begin, now, least);
     return !usual || !meet_held_up(c->meet, c->number, begin, now, &usual); /* learns nothing */
 }
 
-static bool meet_neighbors(const struct coming *c, uint64_t now, struct joint *j)
+static bool meet_neighbors(const struct coming *c, struct pairing *x)
 {
     const struct comm_info *info = c->info;
     bool all = info->in_count >= 0;
     for (int32_t i = 0; i < info->in_count; i++)
         if (info->in[i] != SHIM_NOBODY)
-            all &= meet_join_world(c->meet->id, info->in[i], c->number, now, &j->meeting);
+            all &= meet_join_world(c->meet->id, info->in[i], c->number, (uint64_t)x->until,
+                                   &x->meeting);
     return all;
 }
 
-static bool meet_whom(const struct coming *c, uint64_t begin, uint64_t now, struct joint *j)
+static bool meet_whom(const struct coming *c, struct pairing *x)
 {
     struct meet *meet = c->meet;
+    uint64_t now = (uint64_t)x->until;
     bool root = c->root == MPI_ROOT || c->root == meet->me;
     if (c->kind == COLL_ALL || (c->kind == COLL_TO_ROOT && root))
-        return meet_join_all(meet, c->number, now, &j->meeting);
+        return meet_join_all(meet, c->number, now, &x->meeting);
     if (c->kind == COLL_LOWER)
-        return meet_join(meet, 0, meet->me, c->number, now, &j->meeting);
+        return meet_join(meet, 0, meet->me, c->number, now, &x->meeting);
     if (c->kind == COLL_NEIGHBORS)
-        return meet_neighbors(c, now, j);
+        return meet_neighbors(c, x);
     if (c->root == MPI_PROC_NULL)
         return true;
     if (c->kind == COLL_FROM_ROOT && !root)
-        return meet_root(c, begin, now, j);
+        return meet_root(c, x);
     /* It leaves when it leaves; a large message may have to wait for who takes it. */
-    return !meet_held_up(meet, c->number, begin, now, &meet->least[1][c->size]);
+    return !meet_held_up(meet, c->number, (uint64_t)x->since, now, &meet->least[1][c->size]);
 }
 
-void coll_meet(const struct coming *c, uint64_t begin, uint64_t now, struct joint *j)
+void coll_meet(const struct coming *c, struct pairing *x)
 {
     bool alone = c->info && c->info->count == 1 && c->info->me == 0;
-    if (!alone && (!c->meet || !meet_whom(c, begin, now, j)))
-        j->sure = false;
+    int64_t ideal = x->meeting.ideal;
+    if (!alone && (!c->meet || !meet_whom(c, x)))
+        x->uncertain = 1;
+    if (x->meeting.ideal != ideal && c->kind != COLL_FROM_ROOT)
+        x->transfer = 0; /* there was that of a message, perhaps */
+    x->met = 1;
 }
 
 /* What meeting the others has cost, in 1/256 ticks, if it began at `since`. When nothing had to be
- * looked for and it took that long all the same, someone else had the processor: no cost of ours. */
+ * looked for and it took that long all the same, someone else had the processor: no cost of ours.
+ */
 static int64_t spent(const struct thread *t, uint64_t since, uint32_t searches)
 {
     enum { TOO_LONG = 1 << 20 };
@@ -184,34 +192,59 @@ static int64_t spent(const struct thread *t, uint64_t since, uint32_t searches)
     return (int64_t)(ticks << RECORD_TIME_SHIFT) + t->full_cost.inside;
 }
 
-void joint_settle(const struct joint *j, struct event *e)
-{
-    /* It belongs to what comes after: all that was ours before is in the delay already. */
-    int64_t cost = spent(e->thread, e->now, j->searches);
-    event_settle_met(e, &j->meeting, joint_sync(j, INT64_MAX));
-    event_spent(e->thread, cost);
-    e->site->record->uncertain += !j->sure;
-    joint_waited(j, e->thread, e->site, joint_sync(j, e->ticks));
-}
-
 void coll_go(struct coming *c, struct event *e, uint64_t bytes)
 {
-    struct joint j = joint_begin(e);
     c->size = (uint16_t)size_of(bytes);
     if (c->request) {
         event_settle(e);
         request_track_collective(e, c);
-    } else {
-        coll_meet(c, e->begin, e->now, &j);
-        joint_settle(&j, e);
+        return;
     }
+    struct pairing x = pairing_begin(e);
+    uint32_t searches = __atomic_load_n(&meet_searches, __ATOMIC_RELAXED);
+    coll_meet(c, &x);
+    int64_t cost = spent(e->thread, e->now, searches);
+    pairing_settle(e, &x);
+    event_spent(e->thread, cost); /* part of what comes after */
 }
+
+/* ---- nonblocking ones ---- */
+
+enum { SIZE = 0xff, KIND_SHIFT = 8 }; /* in the tag */
+
+void request_track_collective(struct event *e, const struct coming *c)
+{
+    if (!c->meet || *c->request == ABI_REQUEST_NULL)
+        return;
+    requests_enter();
+    request_put(&(struct pending){.key = HANDLE(*c->request),
+                                  .site = e->site,
+                                  .info = c->info,
+                                  .kind = PENDING_COLLECTIVE,
+                                  .rank = c->root,
+                                  .tag = c->kind << KIND_SHIFT | c->size,
+                                  .bytes = c->number});
+    requests_leave();
+}
+
+void coll_complete(struct pairing *x, const struct pending *p)
+{
+    struct coming c = {.info = (struct comm_info *)p->info,
+                       .meet = p->info->meet,
+                       .number = p->bytes,
+                       .root = p->rank,
+                       .kind = (uint16_t)(p->tag >> KIND_SHIFT),
+                       .size = (uint16_t)(p->tag & SIZE)};
+    coll_meet(&c, x);
+}
+
+/* ---- failure, and what is not to be seen ---- */
 
 /* Does this error say that the call was refused, so that the others never saw it? */
 static bool refused(int error)
 {
-    static const int classes[] = {MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_ERR_TYPE, MPI_ERR_COMM,
-                                  MPI_ERR_ROOT,   MPI_ERR_OP,    MPI_ERR_ARG,  MPI_ERR_RANK,
+    static const int classes[] = {MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_ERR_TYPE,    MPI_ERR_COMM,
+                                  MPI_ERR_ROOT,   MPI_ERR_OP,    MPI_ERR_ARG,     MPI_ERR_RANK,
                                   MPI_ERR_GROUP,  MPI_ERR_DIMS,  MPI_ERR_TOPOLOGY};
     int class = MPI_SUCCESS;
     PM(Error_class)(error, &class);
@@ -221,51 +254,26 @@ static bool refused(int error)
     return false;
 }
 
-static void take_back(const struct coming *c, int returned)
+void coll_take_back(struct comm_info *info, int returned)
 {
-    if (c->info && refused(returned))
-        c->info->collectives--;
+    if (info && refused(returned))
+        info->collectives--;
 }
 
 void coll_failed(struct coming *c, struct event *e, int returned)
 {
     event_settle(e);
-    take_back(c, returned);
+    coll_take_back(c->info, returned);
 }
 
-/* ---- with measurement off, and inside MPI ---- */
-
-void coll_come_unseen(struct coming *c, MPI_Comm comm, enum coll_kind kind, int root)
+struct comm_info *coll_inside(MPI_Comm comm)
 {
-    struct thread *t = loupe_tls.self;
-    bool outside = t && !t->guard && t->off;
-    struct site nowhere = {.thread = t};
-    if (outside) {
-        coll_come(c, &nowhere, comm, kind, root);
-    } else {
-        *c = (struct coming){0};
-        comms_enter();
-        if ((c->info = comm_as_parent(comm)))
-            c->info->collectives++;
-        comms_leave();
-    }
-    if (c->meet) {
-        c->before = *t->delay;
-        c->begin = clock_now();
-        meet_write(c->meet, c->number, c->begin, delay_told(t, c->before), MEET_NO_STATEMENT);
-    }
-}
-
-void coll_go_unseen(struct coming *c, int returned)
-{
-    struct thread *t = loupe_tls.self;
-    if (UNLIKELY(returned != MPI_SUCCESS)) {
-        take_back(c, returned);
-    } else if (c->meet && t && !c->request) {
-        struct joint j = {.meeting = meeting_begin((int64_t)c->begin, delay_told(t, c->before))};
-        coll_meet(c, c->begin, clock_now(), &j);
-        thread_met(t, c->before, &j.meeting);
-    }
+    comms_enter();
+    struct comm_info *info = comm_as_parent(comm);
+    if (info)
+        info->collectives++;
+    comms_leave();
+    return info;
 }
 
 /* ---- the short way ---- */
@@ -282,7 +290,7 @@ void short_learn(struct meet *m, uint64_t since)
 int short_failed(struct ending *e, struct site *site, int returned)
 {
     event_settle_short(e);
-    take_back(&(struct coming){.info = (struct comm_info *)site->comm_info}, returned);
+    coll_take_back((struct comm_info *)site->comm_info, returned);
     event_shut(e);
     return returned;
 }

@@ -24,6 +24,8 @@ void coll_rooted(struct coming *c, struct event *e, uint64_t bytes, int root, MP
                  uint32_t direction)
 {
     coll_go(c, e, bytes);
+    if (!pair_seen(e))
+        return;
     if (root == MPI_PROC_NULL) /* the idle ones of the root's side of an intercommunicator */
         return;
     statement_bytes(e->site->record, bytes);

@@ -16,7 +16,7 @@
 #define LOUPE_MPI_COLLECTIVE_H
 
 #include "mpi/meet.h"
-#include "mpi/shim.h"
+#include "mpi/pair.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -33,19 +33,19 @@ struct coming {
     struct meet *meet;      /* NULL: nobody is met */
     uint64_t number;
     int32_t root;
-    uint16_t kind; /* enum coll_kind */
-    uint16_t size; /* power of two of the bytes, where there is a root */
+    uint16_t kind;              /* enum coll_kind */
+    uint16_t size;              /* power of two of the bytes, where there is a root */
     const MPI_Request *request; /* nonblocking: the others are met when it is complete */
-    uint64_t begin;             /* with measurement off */
-    int64_t before;
 };
 
 void coll_come(struct coming *c, struct site *site, MPI_Comm comm, enum coll_kind kind, int root);
 void coll_go(struct coming *c, struct event *e, uint64_t bytes);
 void coll_failed(struct coming *c, struct event *e, int returned);
-/* The same for a call that is not recorded. */
-void coll_come_unseen(struct coming *c, MPI_Comm comm, enum coll_kind kind, int root);
-void coll_go_unseen(struct coming *c, int returned);
+/* One that MPI or another tool calls inside of another call is counted only; NULL: not even that.
+ */
+struct comm_info *coll_inside(MPI_Comm comm);
+/* Not counted after all, if it was refused so that the others never saw it. */
+void coll_take_back(struct comm_info *info, int returned);
 
 static inline void coll_begin(const struct coming *c, const struct event *e)
 {
@@ -53,52 +53,12 @@ static inline void coll_begin(const struct coming *c, const struct event *e)
         meet_write(c->meet, c->number, e->begin, delay_told(e->thread, e->before), e->site->index);
 }
 
-/* The meeting of one event, of one collective or of several that it completes. */
-struct joint {
-    struct meeting meeting;
-    int64_t transfer; /* how long the data took from the last to come */
-    uint32_t searches; /* meet_searches before */
-    bool sure;
-};
-
-static inline struct joint joint_begin(const struct event *e)
-{
-    return (struct joint){
-        .meeting = event_meeting(e),
-        .searches = __atomic_load_n(&meet_searches, __ATOMIC_RELAXED),
-        .sure = true,
-    };
-}
-
-/* Those whom this rank waits for join, if it has ended at `now` what it began at `begin`. Not sure:
- * not all are known, or another may have held it up. */
-void coll_meet(const struct coming *c, uint64_t begin, uint64_t now, struct joint *j);
-/* Settles the event, in its statement's odd section. */
-void joint_settle(const struct joint *j, struct event *e);
-
-/* Of `ticks` that it took, how much was waiting for the last to come. */
-static inline uint64_t joint_sync(const struct joint *j, uint64_t ticks)
-{
-    int64_t wait = meeting_wait(&j->meeting) - j->transfer;
-    return wait <= 0 ? 0 : (uint64_t)wait < ticks ? (uint64_t)wait : ticks;
-}
-
-/* The last was waited for at this statement so long. */
-static inline void joint_waited(const struct joint *j, struct thread *t, struct site *site,
-                                uint64_t sync)
-{
-    struct record_peer *p;
-    int32_t last = j->meeting.last;
-    if (sync && last >= 0 && (p = event_find_peer(t, site, last, RECORD_RECEIVED)))
-        p->sync += sync;
-}
-
-/* Nonblocking ones, in the table of requests (request.c). */
+/* Those whom this rank waits for join the meeting. Uncertain: not all are known, or another may
+ * have held it up. */
+void coll_meet(const struct coming *c, struct pairing *x);
+/* The same for a nonblocking one that is complete. */
+void coll_complete(struct pairing *x, const struct pending *p);
 void request_track_collective(struct event *e, const struct coming *c);
-/* Request `index` is complete: if it is a collective, those whom it waited for join. */
-void waiting_meet(struct waiting *w, const struct event *e, int index, struct joint *j);
-/* None of these was complete when it was tested: who knows since when they will have been. */
-void waiting_in_vain(struct waiting *w);
 
 /* ---- the short way (fast.py): the site knows the communicator, which has its ring ---- */
 
@@ -124,15 +84,21 @@ int short_failed(struct ending *e, struct site *site, int returned);
 HOT void short_go_all(struct meet *m, struct ending *e, struct site *site)
 {
     enum { LEARN = 16 }; /* one of so many says what it costs */
-    struct joint j = {.meeting = event_meeting_short(e)};
-    bool sure = meet_join_all(m, m->last, e->now, &j.meeting);
+    struct meeting met = event_meeting_short(e);
+    bool sure = meet_join_all(m, m->last, e->now, &met);
+    uint64_t sync = (uint64_t)meeting_wait(&met);
     if (UNLIKELY(m->last % LEARN == 0))
         short_learn(m, e->now);
-    event_settle_short_met(e, &j.meeting, joint_sync(&j, INT64_MAX));
+    event_settle_short_met(e, &met, sync);
     event_spent(e->thread, m->cost);
     if (UNLIKELY(!sure))
         e->record->uncertain++;
-    joint_waited(&j, e->thread, site, joint_sync(&j, e->ticks));
+    sync = sync < e->ticks ? sync : e->ticks;
+    if (sync && met.last >= 0) {
+        struct record_peer *p = event_find_peer(e->thread, site, met.last, RECORD_RECEIVED);
+        if (LIKELY(p != NULL))
+            p->sync += sync;
+    }
 }
 
 /* ---- what they count: after success, settled, inside the odd section ---- */
@@ -142,7 +108,8 @@ int coll_members(struct event *e, MPI_Comm comm);
 int coll_me(struct event *e, MPI_Comm comm);
 /* Everyone but the root sends to it (or receives from it); the root's bytes are its own part. This
  * one settles the event too: how long data take depends on their size. */
-void coll_rooted(struct coming *c, struct event *e, uint64_t bytes, int root, MPI_Comm comm, uint32_t direction);
+void coll_rooted(struct coming *c, struct event *e, uint64_t bytes, int root, MPI_Comm comm,
+                 uint32_t direction);
 /* The same to every member, or to every out-neighbour; `total` is the statement's. */
 void coll_each(struct event *e, uint64_t bytes_each, MPI_Comm comm);
 void coll_each_neighbor(struct event *e, uint64_t total, uint64_t bytes_each, MPI_Comm comm);

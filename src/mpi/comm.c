@@ -51,7 +51,8 @@ static struct comm_info *new_info(uintptr_t key)
     else if (info_count < INFOS_MAX && (info = arena_alloc(sizeof *info)))
         info_count++;
     if (info)
-        *info = (struct comm_info){.key = key, .me = -1, .users = 1, .out_count = -1, .in_count = -1};
+        *info =
+            (struct comm_info){.key = key, .me = -1, .users = 1, .out_count = -1, .in_count = -1};
     return info;
 }
 
@@ -337,8 +338,9 @@ static void graph_ranks(MPI_Comm comm, struct neighbors *n)
     size_t bytes = (size_t)(n->in_count + n->out_count + 1) * sizeof(int);
     int *weights = pages_alloc(bytes), none;
     if (weights)
-        PM(Dist_graph_neighbors)(comm, n->in_count, n->in ? n->in : &none, weights, n->out_count,
-                                 n->out ? n->out : &none, weights + n->in_count);
+        PM(Dist_graph_neighbors)
+        (comm, n->in_count, n->in ? n->in : &none, weights, n->out_count, n->out ? n->out : &none,
+         weights + n->in_count);
     pages_free(weights, bytes);
 }
 
@@ -414,13 +416,4 @@ uint64_t type_size_slow(struct site *site, MPI_Datatype type)
     site->type_epoch = shim_type_epoch;
     site->type_size = (uint64_t)size;
     return site->type_size;
-}
-
-int fast_received_slow(struct ending *ending, struct site *site, const MPI_Status *status)
-{
-    struct event e = {.thread = ending->thread, .site = site};
-    count_message(&e, comm_of(site, (MPI_Comm)site->comm), status->MPI_SOURCE, RECORD_RECEIVED,
-                  abi_status_bytes(status), ending->ticks);
-    event_shut(ending);
-    return MPI_SUCCESS;
 }

@@ -137,12 +137,8 @@ AFTER = {
             "N(count) * S(datatype), e.ticks);",
     "recv": "count_message(&e, comm_of(e.site, comm), status->MPI_SOURCE, RECORD_RECEIVED, "
             "abi_status_bytes(status), e.ticks);",
-    "mrecv": "count_message(&e, info, status->MPI_SOURCE, RECORD_RECEIVED, abi_status_bytes(status), "
+    "mrecv": "count_message(&e, known ? m.info : NULL, status->MPI_SOURCE, RECORD_RECEIVED, abi_status_bytes(status), "
              "e.ticks);",
-    "imrecv": "request_track(&e, *request, PENDING_RECV, info, MPI_ANY_SOURCE, 0);",
-    "mprobe": "message_track(*message, comm_of(e.site, comm));",
-    "improbe": "if (*flag)\n    message_track(*message, comm_of(e.site, comm));",
-    "irecv": "request_track(&e, *request, PENDING_RECV, comm_of(e.site, comm), source, 0);",
     "sendrecv": "count_message(&e, comm_of(e.site, comm), dest, RECORD_SENT, "
                 "N(sendcount) * S(sendtype), e.ticks);\n"
                 "count_message(&e, comm_of(e.site, comm), status->MPI_SOURCE, RECORD_RECEIVED, "
@@ -151,24 +147,6 @@ AFTER = {
                         "N(count) * S(datatype), e.ticks);\n"
                         "count_message(&e, comm_of(e.site, comm), status->MPI_SOURCE, RECORD_RECEIVED, "
                         "abi_status_bytes(status), 0);",
-    "isendrecv": "count_message(&e, comm_of(e.site, comm), dest, RECORD_SENT, "
-                 "N(sendcount) * S(sendtype), e.ticks);\n"
-                 "request_track(&e, *request, PENDING_RECV, comm_of(e.site, comm), source, 0);",
-    "isendrecv_replace": "count_message(&e, comm_of(e.site, comm), dest, RECORD_SENT, "
-                         "N(count) * S(datatype), e.ticks);\n"
-                         "request_track(&e, *request, PENDING_RECV, comm_of(e.site, comm), "
-                         "source, 0);",
-    "send_init": "request_track(&e, *request, PENDING_SEND_INIT, comm_of(e.site, comm), dest, "
-                 "N(count) * S(datatype));",
-    "recv_init": "request_track(&e, *request, PENDING_RECV_INIT, comm_of(e.site, comm), "
-                 "source, 0);",
-    "psend_init": "request_track(&e, *request, PENDING_SEND_INIT, comm_of(e.site, comm), dest, "
-                  "N(partitions) * N(count) * S(datatype));",
-    "precv_init": "request_track(&e, *request, PENDING_RECV_INIT, comm_of(e.site, comm), "
-                  "source, 0);",
-    "start": "request_start(&e, *request);",
-    "startall": "for (int i = 0; i < count; i++)\n"
-                "    request_start(&e, array_of_requests[i]);",
     "bcast": "coll_rooted(&c, &e, root == MPI_PROC_NULL ? 0 : N(count) * S(datatype), root, comm, RECORD_RECEIVED);",
     "gather": "coll_rooted(&c, &e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 : sendbuf == MPI_IN_PLACE "
               "? N(recvcount) * S(recvtype) : N(sendcount) * S(sendtype), root, comm, RECORD_SENT);",
@@ -252,8 +230,12 @@ AFTER = {
                 "count_message(&e, win_of(e.site, win), target_rank, RECORD_RECEIVED, S(datatype), 0);",
     "io_write": "statement_bytes(e.site->record, N(count) * S(datatype));",
     "io_read": "statement_bytes(e.site->record, abi_status_bytes(status));",
-    "io_iread": "request_track(&e, *request, PENDING_READ, NULL, MPI_PROC_NULL, 0);",
+    "io_iread": "requests_enter();\n"
+                "request_track(&e, *request, PENDING_READ, NULL, MPI_PROC_NULL, NO_TAG, 0);\n"
+                "requests_leave();",
 }
+for name in ("isendrecv", "isendrecv_replace"):
+    AFTER[name] = AFTER[name[1:]].split("\n", maxsplit=1)[0]
 SAME = {"isend": "send", "scan": "allreduce",
         "exscan": "allreduce", "neighbor_allgatherv": "neighbor_allgather",
         "compare_swap": "fetch_op", "io_iwrite": "io_write", "io_write_begin": "io_write",
@@ -262,7 +244,7 @@ for name, like in SAME.items():
     AFTER[name] = AFTER[like]
 
 # Classes that learn peer or bytes from the status, whether or not the program wants it.
-STATUS_NEEDED = {"recv", "mrecv", "sendrecv", "sendrecv_replace", "io_read"}
+STATUS_NEEDED = {"recv", "mrecv", "mprobe", "improbe", "sendrecv", "sendrecv_replace", "io_read"}
 
 # Classes that tell of many peers: how long that takes is measured.
 MANY = {"alltoall", "alltoallv", "alltoallw", "neighbor_allgather", "neighbor_allgatherv",
@@ -275,6 +257,100 @@ BEFORE = {
     "type_free": "type_forget();",
     "request_free": "if (request)\n    request_forget(*request);",
 }
+
+# Point to point: what is done about headers (pair.h), recorded or not. Declared and looked up before
+# the clock starts; between the clock and the call; after the call, which settles the event; after
+# that, when all is counted.
+TRACK = ("request_track(&e, *request, PENDING_RECV, comm_of(e.site, comm), source, {tag}, 0);")
+SETTLE = "event_settle(&e);"
+SENDING = "struct sending s;\nsending_begin(&s, &e, dest, {tag}, comm, N({count}), {type});"
+RECEIVING = "struct receiving r;\n{match}receiving_begin(&r, &e, source, {tag}, comm, {alone});"
+RECEIVED = "receiving_end(&r, &e, returned, status);"
+PUBLISH = "sending_publish(&s, &e);"
+SENT = "sending_end(&s, &e, returned, dest, {tag});"
+IF_DONE = "if (LIKELY(returned == MPI_SUCCESS))\n    "
+MESSAGE = ("struct pending m;\n"
+           "bool known = message && message_take(*message, &m);")
+RELEASE = "if (known && m.info)\n    comm_release(m.info);"
+SEND_OF = {"count": "count", "type": "datatype", "tag": "tag"}
+BOTH_OF = {"count": "sendcount", "type": "sendtype", "tag": "sendtag"}
+
+
+def paired(look, publish, settle, last, **words):
+    return tuple(part.format(**words) if words else part for part in (look, publish, settle, last))
+
+
+def both(words, posted):
+    """Calls that send and receive; `posted`: the receive goes on."""
+    look = SENDING.format(**words)
+    if posted:
+        return (look + "\nrequests_enter();", PUBLISH, SETTLE,
+                IF_DONE + TRACK.format(tag="recvtag") + "\nrequests_leave();\n" + SENT.format(**words))
+    return (look + "\n" + RECEIVING.format(match="", tag="recvtag", alone="false"), PUBLISH, RECEIVED,
+            SENT.format(**words))
+
+
+def started(count, each):
+    publish = f"for (int i = 0; i < {count}; i++)\n    request_publish(&e, {each});"
+    start = f"if (LIKELY(returned == MPI_SUCCESS))\n    for (int i = 0; i < {count}; i++)\n" \
+            f"        request_start(&e, {each});\nrequests_leave();"
+    return ("requests_enter();", publish, SETTLE, start)
+
+
+def persistent(kind, peer, tag, size):
+    return ("", "", SETTLE, "requests_enter();\n" + IF_DONE +
+            f"request_track(&e, *request, {kind}, comm_of(e.site, comm), {peer}, {tag}, {size});\n"
+            "requests_leave();")
+
+
+PAIRS = {
+    "send": paired(SENDING, PUBLISH, SETTLE, SENT, **SEND_OF),
+    "recv": (RECEIVING.format(match="bool match = ", tag="tag", alone="true"), "", RECEIVED, ""),
+    "sendrecv": both(BOTH_OF, False),
+    "sendrecv_replace": both({**SEND_OF, "tag": "sendtag"}, False),
+    "isendrecv": both(BOTH_OF, True),
+    "isendrecv_replace": both({**SEND_OF, "tag": "sendtag"}, True),
+    "irecv": ("requests_enter();", "", SETTLE,
+              IF_DONE + TRACK.format(tag="tag") + "\nrequests_leave();"),
+    "mprobe": ("", "", SETTLE, IF_DONE + "message_track(*message, comm_of(e.site, comm), status);"),
+    "improbe": ("", "", SETTLE, "if (LIKELY(returned == MPI_SUCCESS) && *flag)\n"
+                "    message_track(*message, comm_of(e.site, comm), status);"),
+    "mrecv": (MESSAGE, "", "pair_settle_message(&e, returned, known ? &m : NULL, status);", RELEASE),
+    "imrecv": (MESSAGE, "", SETTLE, "requests_enter();\nif (LIKELY(returned == MPI_SUCCESS) && known)\n"
+               "    request_track_message(&e, *request, &m);\nrequests_leave();\n" + RELEASE),
+    "send_init": persistent("PENDING_SEND_INIT", "dest", "tag", "N(count) * S(datatype)"),
+    "recv_init": persistent("PENDING_RECV_INIT", "source", "tag", "0"),
+    "psend_init": persistent("PENDING_SEND_INIT", "dest", "NO_TAG",
+                             "N(partitions) * N(count) * S(datatype)"),
+    "precv_init": persistent("PENDING_RECV_INIT", "source", "NO_TAG", "0"),
+    "start": started("1", "*request"),
+    "startall": started("count", "array_of_requests[i]"),
+    "cancel": ("", "", SETTLE, IF_DONE + "request_cancelled(*request);"),
+}
+PAIRS["isend"] = PAIRS["send"]
+
+PAIRED = """\
+{head}
+{{
+    uint32_t via = shim_via();
+    struct event e;
+    if (UNLIKELY(!ENTER(&e, CALL_{name}) && !pair_enter(&e, __builtin_frame_address(0))))
+        return NEXT(via, {psymbol}, {name})({args});
+{own}{look}    event_start(&e);
+{publish}{call}    event_end(&e);
+{settle}{after}{last}    event_done(&e);
+    return returned;
+}}
+"""
+CALL_IT = "    {ret} returned = NEXT(via, {psymbol}, {name})({args});\n"
+# Which message another thread gets cannot be told: so it is matched first.
+MATCH_IT = """\
+    MPI_Message message;
+    int returned = UNLIKELY(match) ? pair_match(&r, comm, &message, status)
+                                   : NEXT(via, {psymbol}, {name})({args});
+    if (UNLIKELY(match) && returned == MPI_SUCCESS)
+        returned = PM(Mrecv{c})(buf, count, datatype, &message, status);
+"""
 
 PLAIN = """\
 {head}
@@ -340,11 +416,12 @@ COLLECTIVE = """\
     uint32_t via = shim_via();
     struct event e;
     struct coming c;
-    if (!{enter}) {{
-        coll_come_unseen(&c, {comm}, COLL_{kind}, {root});
-{posts_unseen}        int returned = NEXT(via, {psymbol}, {name})({args});
-        coll_go_unseen(&c, returned);
-{made_unseen}        return returned;
+    if (UNLIKELY(!{enter} && !pair_enter(&e, __builtin_frame_address(0)))) {{
+        struct comm_info *inside = coll_inside({comm});
+        int returned = NEXT(via, {psymbol}, {name})({args});
+        if (UNLIKELY(returned != MPI_SUCCESS))
+            coll_take_back(inside, returned);
+{made_inside}        return returned;
     }}
     coll_come(&c, e.site, {comm}, COLL_{kind}, {root});
 {posts}    event_start(&e);
@@ -369,32 +446,22 @@ COMPLETE = """\
     uint32_t via = shim_via();
     struct event e;
     struct waiting w;
-    if (!ENTER(&e, CALL_{name})) {{
-        bool unseen = waiting_unseen(&w, {count}, {requests});
-        int returned = NEXT(via, {psymbol}, {name})({args});
-        if (unseen)
-            waiting_drop(&w, loupe_tls.self, {requests}, NULL);
-        return returned;
-    }}
+    if (UNLIKELY(!ENTER(&e, CALL_{name}) && !pair_enter(&e, __builtin_frame_address(0))))
+        return NEXT(via, {psymbol}, {name})({args});
     uint64_t looked = clock_now();
     waiting_begin(&w, e.thread, {count}, {requests}, {status}, {status} == {ignore});
     event_start(&e);
     int returned = NEXT(via, {psymbol}, {name})({swapped});
     event_end(&e);
-    if (LIKELY(!w.meets)) {{
-        event_settle(&e);
-    }} else {{
-        struct joint j = joint_begin(&e);
-        if (LIKELY(returned == MPI_SUCCESS){if_flag}) {{
-{met}
-        }}{in_vain}
-        joint_settle(&j, &e);
-    }}
-    event_close(&e);
     if (LIKELY(returned == MPI_SUCCESS){if_flag} && !w.none) {{
-{told}
-    }} else if (returned != MPI_SUCCESS) {{
-        waiting_drop(&w, e.thread, {requests}, {known});
+        waiting_done(&w, &e, {done}, w.statuses, {test});
+    }} else {{
+        event_settle(&e);
+        event_close(&e);
+        if (returned != MPI_SUCCESS)
+            waiting_drop(&w, e.thread, {requests}, {known}, pair_seen(&e));
+        else
+            waiting_tested(&w);
     }}
     if (!w.none) {{
         event_spent(e.thread, (int64_t)((e.begin - looked) << RECORD_TIME_SHIFT));
@@ -405,32 +472,18 @@ COMPLETE = """\
 }}
 """
 
+# How many requests, which, and if any is complete: how many and which of them.
+SOME = "*outcount, array_of_indices"
 COMPLETES = {
-    # class: (count, requests, if some are complete, the index of each, that of its status)
-    "wait": ("1", "request", "", None, "0", "0"),
-    "test": ("1", "request", " && *flag", None, "0", "0"),
-    "waitany": ("count", "array_of_requests", "", None, "*index", "0"),
-    "testany": ("count", "array_of_requests", " && *flag", None, "*index", "0"),
-    "waitall": ("count", "array_of_requests", "", "count", "i", "i"),
-    "testall": ("count", "array_of_requests", " && *flag", "count", "i", "i"),
-    "waitsome": ("incount", "array_of_requests", " && *outcount != MPI_UNDEFINED", "*outcount",
-                 "array_of_indices[i]", "i"),
-    "testsome": ("incount", "array_of_requests", " && *outcount != MPI_UNDEFINED", "*outcount",
-                 "array_of_indices[i]", "i"),
+    "wait": ("1", "request", "", "1, NULL"),
+    "test": ("1", "request", " && *flag", "1, NULL"),
+    "waitany": ("count", "array_of_requests", "", "1, index"),
+    "testany": ("count", "array_of_requests", " && *flag", "1, index"),
+    "waitall": ("count", "array_of_requests", "", "count, NULL"),
+    "testall": ("count", "array_of_requests", " && *flag", "count, NULL"),
+    "waitsome": ("incount", "array_of_requests", " && *outcount != MPI_UNDEFINED", SOME),
+    "testsome": ("incount", "array_of_requests", " && *outcount > 0", SOME),
 }
-COMPLETED = "waiting_complete(&w, e.thread, {index}, &w.statuses[{status}]);"
-MET = "waiting_meet(&w, &e, {index}, &j);"
-IN_VAIN = " else if (returned == MPI_SUCCESS) {\n            waiting_in_vain(&w);\n        }"
-
-
-def each_completed(call, code, by):
-    """Does this for each completed request."""
-    _, _, _, several, index, status = COMPLETES[call.cls]
-    code = code.format(index=index, status=status)
-    if several:
-        code = f"for (int i = 0; i < {several}; i++)\n    {code}"
-    return indent(code, by).rstrip("\n")
-
 
 def expand(code):
     """N(x) is x as a 64-bit count, S(t) the size of datatype t."""
@@ -460,15 +513,12 @@ def wrapper(call):
         own = ("    MPI_Status own_status;\n"
                "    if (status == MPI_STATUS_IGNORE)\n"
                "        status = &own_status;\n")
-    if call.cls in ("mrecv", "imrecv"):
-        # Only the probe knew the communicator, and the call takes the message away.
-        own += "    const struct comm_info *info = message ? message_take(*message) : NULL;\n"
+    if call.cls in PAIRS:
+        return pairing(call, head, own, after) + (short or "")
     if after:
         after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{indent(expand(after), 8)}    }}\n"
     if call.cls in MANY:
         after += "    event_spent_since(e.thread, e.now);\n"
-    if call.cls in ("mrecv", "imrecv"):
-        after += "    if (info)\n        comm_release(info);\n"
     before = indent(BEFORE.get(call.cls, ""), 4)
     plain = "true" if call.cls in ("plain", "type_free") else "false"
     return PLAIN.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args,
@@ -480,7 +530,9 @@ def collective(call, head):
     kind = COLLECTIVES[call.cls]
     after = AFTER.get(call.cls, "")
     if kind not in ROOTED:
-        after = "coll_go(&c, &e, 0);" + ("\n" + after if after else "")
+        if after:
+            after = "\nif (pair_seen(&e)) {\n" + indent(after, 4) + "}"
+        after = "coll_go(&c, &e, 0);" + after
     comm = call.having("comm")[0].name
     requests = call.having("request_out")
     made = making_of(call) + "\n" if call.cls in MAKES else ""
@@ -489,9 +541,8 @@ def collective(call, head):
         enter=f"ENTER_PLAIN(&e, CALL_{call.name})" if made else f"ENTER(&e, CALL_{call.name})",
         root="root" if kind in ROOTED else "0",
         posts=f"    c.request = {requests[0].name};\n" if requests else "",
-        posts_unseen=f"        c.request = {requests[0].name};\n" if requests else "",
         after=indent(expand(after), 8), made=made,
-        made_unseen=indent(made.rstrip("\n"), 4) if made else "")
+        made_inside=indent(made.rstrip("\n"), 4) if made else "")
 
 
 def making_of(call):
@@ -499,6 +550,18 @@ def making_of(call):
     parents = call.having("comm")
     return "    " + MAKES[call.cls].format(parent=parents[0].name if parents else "",
                                           new=call.having("newcomm")[0].name)
+
+
+def pairing(call, head, own, after):
+    look, publish, settle, last = (indent(expand(part), 4) for part in PAIRS[call.cls])
+    if after:
+        after = "    if (LIKELY(returned == MPI_SUCCESS) && pair_seen(&e)) {\n" + \
+                indent(expand(after), 8) + "    }\n"
+    it = MATCH_IT if call.cls == "recv" else CALL_IT
+    it = it.format(ret=call.ret, psymbol=call.psymbol, name=call.name, args=call.args,
+                   c="_c" if call.large else "")
+    return PAIRED.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args, own=own,
+                         look=look, publish=publish, call=it, settle=settle, after=after, last=last)
 
 
 def making(call, head):
@@ -509,7 +572,7 @@ def making(call, head):
 
 
 def completion(call, head):
-    count, requests, if_flag, *_ = COMPLETES[call.cls]
+    count, requests, if_flag, done = COMPLETES[call.cls]
     several = "statuses" in [p.meaning for p in call.params]
     status = "array_of_statuses" if several else "status"
     swapped = call.args.replace(status, "w.statuses")
@@ -517,9 +580,8 @@ def completion(call, head):
         if call.cls in ("waitall", "testall") else "NULL"
     ignore = "MPI_STATUSES_IGNORE" if several else "MPI_STATUS_IGNORE"
     full = COMPLETE.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args, count=count,
-                           requests=requests, status=status, if_flag=if_flag,
-                           told=each_completed(call, COMPLETED, 8),
-                           met=each_completed(call, MET, 12), in_vain=IN_VAIN if if_flag else "",
+                           requests=requests, status=status, if_flag=if_flag, done=done,
+                           test="true" if "test" in call.cls else "false",
                            swapped=swapped, known=known, ignore=ignore)
     return full + (fast.completion(call, count, requests, status, ignore, known) or "")
 

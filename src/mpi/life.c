@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From MPI_Init to MPI_Finalize: who this process is, and when its time begins. */
-#include "mpi/board.h"
 #include "mpi/meet.h"
+#include "mpi/pair.h"
 #include "mpi/shim.h"
 
 #include <errno.h>
@@ -74,25 +74,6 @@ static uint32_t level_number(int level)
                                             : 0;
 }
 
-/* Tells all ranks where each one's board is. They all are in MPI_Init. */
-static void exchange_boards(const struct record_header *h)
-{
-    struct board_token mine;
-    struct board_token *all = pages_alloc((size_t)h->size * sizeof *all);
-    const struct record_writer *w = &loupe_process.writer;
-    MPI_Comm ours;
-    board_open(&mine, w->dir, w->spill[0] ? w->spill : NULL);
-    if (PM(Comm_dup)(ABI_COMM_WORLD, &ours) != MPI_SUCCESS)
-        return;
-    if (all && PM(Allgather)(&mine, sizeof mine, ABI_BYTE, all, sizeof mine, ABI_BYTE, ours) ==
-                   MPI_SUCCESS) {
-        board_know(all, h->size, h->rank);
-        comm_world_nonce(all[0].nonce);
-    }
-    pages_free(all, (size_t)h->size * sizeof *all);
-    PM(Comm_free)(&ours);
-}
-
 /* MPI is there; the rank's time begins at the end of this. */
 static void begin_rank(struct record_header *h, int level)
 {
@@ -139,7 +120,10 @@ void life_init_end(int result, int level, void *address, uint32_t call)
         shim_world_known = PM(Comm_group)(ABI_COMM_WORLD, &shim_world) == MPI_SUCCESS;
         PM(Query_thread)(&level); /* the environment can ask for more than the program did */
         begin_rank(h, level);
-        exchange_boards(h);
+    }
+    if (result == MPI_SUCCESS) /* the others wait for this one too, monitored or not */
+        pair_open(h && h->mpi_phase == RECORD_MPI_INITIALIZING);
+    if (h && result == MPI_SUCCESS && h->mpi_phase == RECORD_MPI_INITIALIZING) {
         record_init(address, call);
         rank_has_begun(h, left);
     }
@@ -188,6 +172,7 @@ void life_finalize_begin(void)
     if (h && h->mpi_phase == RECORD_MPI_INITIALIZED) {
         h->mpi_finalize_begin = clock_now();
         clock_measure(h);
+        pair_close();
         if (shim_world_known)
             PM(Group_free)(&shim_world);
         shim_world_known = false;

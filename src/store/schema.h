@@ -24,6 +24,7 @@
     X(real_s, REAL)                                                                                \
     X(overhead_s, REAL)                                                                            \
     X(probe_s, REAL)                                                                               \
+    X(probe_error_s, REAL)                                                                         \
     X(init_real_s, REAL)                                                                           \
     X(finalize_real_s, REAL)                                                                       \
     X(mpi_s, REAL)                                                                                 \

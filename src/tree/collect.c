@@ -6,6 +6,7 @@
 #include "record/calls.h"
 
 #include <loupe-probe.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,7 @@ struct collect {
     struct numbers module_of, name_of; /* from its indexes to the job's numbers */
     struct collect_totals *totals;
     double mpi_ticks, sync_ticks, mpi_blocks;
+    double cost_error, timed;
     double delay, received, delay_blocks; /* sums of what anybody may have written: no integers */
     /* of the block */
     struct numbers node_of; /* by statement; GRAPH_NONE: never executed */
@@ -373,7 +375,9 @@ static void on_probe(void *data, uint32_t block, const struct record_probe_readi
     c->totals->values++;
     value->count = reading->count;
     if (!reading->timed)
-        return; /* only counted */
+        return;                           /* only counted */
+    c->cost_error += reading->cost_error; /* what hides a cost does so everywhere: no squares */
+    c->timed++;
     value->time = value->self = reading->time * c->tick_s;
     if (reading->max > 0) { /* else its first execution is still going on */
         value->min = reading->min * c->tick_s;
@@ -399,7 +403,7 @@ int collect_process(struct collect *c, struct record_reader *reader, uint64_t no
     c->tick_s = record_header(reader)->tick_ns * 1e-9;
     c->module_of.count = c->name_of.count = c->node_of.count = 0;
     c->mpi_ticks = c->sync_ticks = c->mpi_blocks = 0;
-    c->delay = c->received = c->delay_blocks = 0;
+    c->delay = c->received = c->delay_blocks = c->cost_error = c->timed = 0;
     c->block_has_mpi = false;
     int torn = record_visit(reader, now, &visitor);
     if (torn < 0)
@@ -416,6 +420,8 @@ int collect_process(struct collect *c, struct record_reader *reader, uint64_t no
         totals->delay_s = c->delay * c->tick_s / c->delay_blocks;
         totals->probe_s = (c->delay - c->received) * c->tick_s / c->delay_blocks;
     }
+    totals->probe_error_s =
+        c->timed > 0 ? c->cost_error * c->tick_s / fmax(c->delay_blocks, 1) : NAN;
     return 0;
 }
 

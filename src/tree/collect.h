@@ -13,11 +13,12 @@ void collect_free(struct collect *collect); /* accepts NULL */
 
 /* What is to be known about a process beyond its values. */
 struct collect_totals {
-    uint64_t events;  /* executions that have ended */
-    uint64_t threads; /* that ever wrote to it */
-    uint64_t values;  /* statements and probes that were executed */
-    double delay_s;   /* of its threads, the mean of those that have any */
-    double probe_s;   /* the part of it that their own probes made */
+    uint64_t events;      /* executions that have ended */
+    uint64_t threads;     /* that ever wrote to it */
+    uint64_t values;      /* statements and probes that were executed */
+    double delay_s;       /* of its threads, the mean of those that have any */
+    double probe_s;       /* the part of it that their own probes made */
+    double probe_error_s; /* half the interval of what probes in the source have; NAN: none */
     double mpi_s, sync_s;
 #define X(name, unit, merge) uint64_t name;
     RECORD_PAIRING_FIELDS(X)

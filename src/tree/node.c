@@ -114,6 +114,7 @@ static void set_totals(struct run_rank *rank, const struct collect_totals *total
     rank->threads = totals->threads;
     rank->overhead_s = totals->delay_s;
     rank->probe_s = totals->probe_s;
+    rank->probe_error_s = totals->probe_error_s;
     rank->mpi_s = totals->mpi_s;
     rank->sync_s = totals->sync_s;
 #define X(name, unit, merge) rank->name = totals->name;

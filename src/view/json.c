@@ -4,6 +4,7 @@
 #include "view/matrix.h"
 #include "view/query.h"
 #include "view/report.h"
+#include "view/waits.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
@@ -125,6 +126,8 @@ static void put_rank(struct json *j, const struct run_rank *r)
     json_double(j, "transfer_s", run_rank_transfer(r));
     json_double(j, "mpi_s", r->mpi_s);
     json_double(j, "probe_s", r->probe_s);
+    if (!isnan(r->probe_error_s))
+        json_double(j, "probe_error_s", r->probe_error_s);
     if (!isnan(r->preempted_s))
         json_double(j, "preempted_s", r->preempted_s);
     json_double(j, "init_real_s", r->mpi ? r->init_real_s : NAN);
@@ -263,6 +266,20 @@ static void put_peers(struct json *j, const struct run *run, uint32_t node)
     json_array_end(j);
 }
 
+/* Whom a statement waited for most, which stands where its peers do not. */
+static void put_wait(struct json *j, const struct run *run, uint32_t node)
+{
+    struct wait wait = wait_of(run, node);
+    if (!(wait.sync_s > 0) || wait.rank < 0)
+        return;
+    json_object_begin(j, "worst_wait");
+    json_int(j, "for", wait.rank);
+    if (wait.world > 0)
+        json_int(j, "world", wait.world);
+    json_double(j, "sync_s", wait.most_s);
+    json_object_end(j);
+}
+
 /* Of procedures with probes: the statements that call it, and what each has cost. */
 static void put_callers(struct json *j, const struct run *run, uint32_t node)
 {
@@ -318,6 +335,8 @@ static void put_node(struct json *j, const struct run *run, uint32_t node, doubl
     put_place(j, n);
     value_fields(j, n->kind, &item.total);
     put_spread(j, &item);
+    if (n->kind == GRAPH_COMMUNICATION)
+        put_wait(j, run, node);
     put_sizes(j, &item.total);
     if (n->kind == GRAPH_PROCEDURE && (n->line || n->group))
         put_callers(j, run, node);

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,4 +139,33 @@ void matrix_free(struct matrix *matrix)
 {
     free(matrix->pairs);
     *matrix = (struct matrix){0};
+}
+
+const struct matrix_pair *matrix_at(const struct matrix *matrix, int32_t from, int32_t to)
+{
+    struct matrix_pair key = {.from = from, .to = to};
+    return matrix->count ? bsearch(&key, matrix->pairs, matrix->count, sizeof key, compare_pairs)
+                         : NULL;
+}
+
+size_t matrix_ends(const struct run *run, const struct matrix *matrix, int32_t *ends, bool rows)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < run->rank_count; i++)
+        ends[count++] = (int32_t)i;
+    for (int32_t special = MATRIX_OTHERS; special >= MATRIX_FOREIGN; special--)
+        for (size_t i = 0; i < matrix->count; i++)
+            if ((rows ? matrix->pairs[i].from : matrix->pairs[i].to) == special) {
+                ends[count++] = special;
+                break;
+            }
+    return count;
+}
+
+char *matrix_end_name(char to[FORMAT_ROOM], const struct run *run, int32_t end)
+{
+    if (end >= 0)
+        return format_rank(to, &run->ranks[end]);
+    snprintf(to, FORMAT_ROOM, "%s", end == MATRIX_FOREIGN ? "foreign" : "others");
+    return to;
 }

@@ -29,6 +29,9 @@ size_t query_items(const struct run *run, enum graph_kind kind, enum query_sort 
 /* The items below `parent`, of any kind, most time first. */
 size_t query_children(const struct run *run, uint32_t parent, struct query_item **items);
 
+/* How much of a communication's time is waiting; NAN: nothing is known of that. */
+double query_waiting(const struct run *run, const struct query_item *item);
+
 /* MPI rank of an index into ranks[]; -1 if the index is not good. */
 int32_t query_rank(const struct run *run, uint32_t index);
 /* The rank whose time is the run's time; NULL without ranks. */

@@ -147,9 +147,8 @@ static void test_hostile(void)
     static const struct {
         uint64_t begin;
         int64_t delay;
-    } bad[] = {{NOW + 1, 0},         {UINT64_MAX, 0},       {100, NOW + 1},
-               {100, -NOW - 1},      {100, INT64_MIN},      {100, INT64_MAX},
-               {UINT64_MAX, INT64_MIN}, {(uint64_t)1 << 63, 0}};
+    } bad[] = {{NOW + 1, 0},     {UINT64_MAX, 0},  {100, NOW + 1},          {100, -NOW - 1},
+               {100, INT64_MIN}, {100, INT64_MAX}, {UINT64_MAX, INT64_MIN}, {(uint64_t)1 << 63, 0}};
     fresh();
     struct meet *m = comm(77, 2);
     int taken = 0;
@@ -287,8 +286,8 @@ static void test_torn(void)
     for (int i = 0; i < 100000000 && read < 200000; i++) {
         struct meet_slot seen;
         m->members[1].tries = 0;
-        uint64_t key = __atomic_load_n(&shared->areas[1].slots[0][meet_at(4)].key,
-                                       __ATOMIC_RELAXED);
+        uint64_t key =
+            __atomic_load_n(&shared->areas[1].slots[0][meet_at(4)].key, __ATOMIC_RELAXED);
         uint64_t number = (key - 77) * 0xf1de83e19937733du; /* the factor's inverse */
         if (!key || !meet_see(m, 1, number, (uint64_t)1 << 62, &seen))
             continue;

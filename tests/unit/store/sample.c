@@ -34,6 +34,7 @@ static void add_odd_ranks(struct run *run)
                               .real_s = 12.5,
                               .overhead_s = 0.1,
                               .probe_s = 1e-300,
+                              .probe_error_s = NAN,
                               .init_real_s = 1.0 / 3,
                               .finalize_real_s = 5,
                               .mpi_s = 3.5000000000000004,
@@ -182,7 +183,8 @@ static const char *rank_difference(const struct run_rank *a, const struct run_ra
     if (!same_real(a->real_s, b->real_s) || !same_real(a->overhead_s, b->overhead_s) ||
         !same_real(a->probe_s, b->probe_s) || !same_real(a->init_real_s, b->init_real_s) ||
         !same_real(a->finalize_real_s, b->finalize_real_s) || !same_real(a->mpi_s, b->mpi_s) ||
-        !same_real(a->sync_s, b->sync_s) || !same_real(a->preempted_s, b->preempted_s))
+        !same_real(a->sync_s, b->sync_s) || !same_real(a->preempted_s, b->preempted_s) ||
+        !same_real(a->probe_error_s, b->probe_error_s))
         return "a rank's times";
     return a->events != b->events || a->threads != b->threads ||
                    a->segment_bytes != b->segment_bytes || a->paired != b->paired ||

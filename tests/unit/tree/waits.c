@@ -49,7 +49,7 @@ static void test_sums(void)
     ok(near(run_rank_compute(r) + r->sync_s + run_rank_transfer(r), run_rank_time(r)),
        "with computing they are the rank's time");
     ok(r->paired == 10 && r->missing == 3 && r->ambiguous == 2, "headers");
-    ok(isnan(r->preempted_s), "what nobody measured is not known");
+    ok(isnan(r->preempted_s) && isnan(r->probe_error_s), "what nobody measured is not known");
     ok(warned(run, "rank 1: messages came without their header, so waiting for them counts as "
                    "transfer and their senders' delay stays in the times (3)") &&
            warned(run, "rank 1: messages whose header could not be told from others, so waiting "

@@ -234,7 +234,7 @@ static struct run *many(size_t ranks)
         if (r % 2)
             fixture_value(run, sum, r, 12345678, 1e-6, 8);
         if (r % 2)
-            waited(run, sum, r, r % 10 == 9 ? RUN_PEER_OTHERS : 17, 0.5 + 0.0625 * r);
+            waited(run, sum, r, r % 10 == 9 ? RUN_PEER_OTHERS : 16, 0.5 + 0.0625 * r);
         run->ranks[r].mpi_s = r % 2 ? 13 : 1;
     }
     run_finish(run);

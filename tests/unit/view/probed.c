@@ -149,6 +149,7 @@ static struct run *figure12(void)
     for (size_t r = 0; r < run->rank_count; r++) {
         run->ranks[r].mpi_s = 1.28;
         run->ranks[r].sync_s = 0.64;
+        run->ranks[r].probe_error_s = 0.0015;
         run->ranks[r].paired = 99;
         struct run_peer *p = run_add_peer(run, l12, (uint32_t)r, r ? 0 : 1, 1);
         p->sync = 0.49;
