@@ -241,6 +241,8 @@ const struct comm_info *win_of_slow(struct site *site, MPI_Win win)
 
 static void drop(uintptr_t key)
 {
+    if (comm_predefined(key)) /* the attempt will fail; what was counted on it must stay */
+        return;
     struct comm_info **at = bucket(key);
     while (*at && (*at)->key != key)
         at = &(*at)->next_free;
@@ -250,16 +252,16 @@ static void drop(uintptr_t key)
     *at = info->next_free;
     if (info->has_groups)
         identity_forget(info->id);
-    __atomic_fetch_add(&shim_comm_epoch, 1, __ATOMIC_RELEASE);
-    epoch_moves();
+    if (info->filled) { /* or no site knows it */
+        __atomic_fetch_add(&shim_comm_epoch, 1, __ATOMIC_RELEASE);
+        epoch_moves();
+    }
     if (--info->users == 0)
         free_info(info);
 }
 
 void comm_forget(uintptr_t key)
 {
-    if (comm_predefined(key)) /* the attempt will fail; what was counted on it must stay */
-        return;
     comms_enter();
     drop(key);
     comms_leave();

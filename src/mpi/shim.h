@@ -80,7 +80,7 @@ struct comm_info {
     int32_t *in;   /* the same of the in-neighbours; may be `out` */
     int32_t out_count, in_count; /* -1: not asked for yet */
     uint32_t users;       /* requests from any source that still need it, and the cache itself */
-    bool filled;          /* what stands above this line is looked up */
+    bool filled;          /* map, count and me are looked up */
     bool has_groups;      /* some of its members made communicators by themselves */
     uint64_t id;          /* the same on all members, never used again; 0: unknown */
     uint64_t collectives; /* begun on it by this rank so far */
