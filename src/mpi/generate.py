@@ -517,8 +517,6 @@ def wrapper(call):
         return pairing(call, head, own, after) + (short or "")
     if after:
         after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{indent(expand(after), 8)}    }}\n"
-    if call.cls in MANY:
-        after += "    event_spent_since(e.thread, e.now);\n"
     before = indent(BEFORE.get(call.cls, ""), 4)
     plain = "true" if call.cls in ("plain", "type_free") else "false"
     return PLAIN.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args,
@@ -531,6 +529,8 @@ def collective(call, head):
     after = AFTER.get(call.cls, "")
     if kind not in ROOTED:
         if after:
+            if call.cls in MANY:
+                after = f"uint64_t began = clock_now();\n{after}\nevent_spent_since(e.thread, began);"
             after = "\nif (pair_seen(&e)) {\n" + indent(after, 4) + "}"
         after = "coll_go(&c, &e, 0);" + after
     comm = call.having("comm")[0].name
