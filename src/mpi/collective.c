@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Who gives how much to whom in a collective. docs/ARCHITECTURE.md defines `bytes` of each. */
-#include "mpi/shim.h"
+#include "mpi/collective.h"
 
 int coll_members(struct event *e, MPI_Comm comm)
 {
@@ -20,8 +20,12 @@ bool coll_is_root(struct event *e, int root, MPI_Comm comm)
     return root == MPI_ROOT || (info && info->me >= 0 && info->me == root);
 }
 
-void coll_rooted(struct event *e, uint64_t bytes, int root, MPI_Comm comm, uint32_t direction)
+void coll_rooted(struct coming *c, struct event *e, uint64_t bytes, int root, MPI_Comm comm,
+                 uint32_t direction)
 {
+    coll_go(c, e, bytes);
+    if (!pair_seen(e))
+        return;
     if (root == MPI_PROC_NULL) /* the idle ones of the root's side of an intercommunicator */
         return;
     statement_bytes(e->site->record, bytes);

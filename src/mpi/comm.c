@@ -11,6 +11,7 @@
  */
 #include "mpi/fast.h"
 #include "mpi/identity.h"
+#include "mpi/meet.h"
 
 #include <errno.h>
 #include <string.h>
@@ -50,7 +51,8 @@ static struct comm_info *new_info(uintptr_t key)
     else if (info_count < INFOS_MAX && (info = arena_alloc(sizeof *info)))
         info_count++;
     if (info)
-        *info = (struct comm_info){.key = key, .me = -1, .users = 1, .out_count = -1};
+        *info =
+            (struct comm_info){.key = key, .me = -1, .users = 1, .out_count = -1, .in_count = -1};
     return info;
 }
 
@@ -62,9 +64,13 @@ static void free_map(int32_t *map, int32_t count)
 static void free_info(struct comm_info *info)
 {
     free_map(info->map, info->count);
+    if (info->in && info->in != info->out)
+        free_map(info->in, info->in_count);
     if (info->out_count > 0)
         free_map(info->out, info->out_count);
-    info->map = info->out = NULL;
+    meet_free(info->meet);
+    info->map = info->out = info->in = NULL;
+    info->meet = NULL;
     info->next_free = free_infos;
     free_infos = info;
 }
@@ -299,72 +305,101 @@ void comm_release(const struct comm_info *info)
     comms_leave();
 }
 
-static int out_degree(MPI_Comm comm, int topology, int me)
-{
-    int in, out = 0, weighted, dims = 0;
-    if (topology == MPI_DIST_GRAPH)
-        PM(Dist_graph_neighbors_count)(comm, &in, &out, &weighted);
-    else if (topology == MPI_GRAPH)
-        PM(Graph_neighbors_count)(comm, me, &out);
-    else if (topology == MPI_CART && PM(Cartdim_get)(comm, &dims) == MPI_SUCCESS)
-        out = 2 * dims;
-    return out;
-}
+/* Of a topology: whom this rank sends to, and whom it receives from. */
+struct neighbors {
+    int32_t *out, *in; /* may be the same */
+    int out_count, in_count;
+};
 
-static void out_ranks(MPI_Comm comm, int topology, int me, int count, int32_t *out)
+static void degrees(MPI_Comm comm, int topology, int me, struct neighbors *n)
 {
+    int weighted, dims = 0;
     if (topology == MPI_DIST_GRAPH) {
-        int in = 0, degree, weighted;
-        PM(Dist_graph_neighbors_count)(comm, &in, &degree, &weighted);
-        /* sources, their weights, and the weights of the destinations: all unwanted */
-        size_t bytes = (size_t)(2 * in + count + 1) * sizeof(int);
-        int *rest = pages_alloc(bytes);
-        if (rest)
-            PM(Dist_graph_neighbors)(comm, in, rest, rest + in, count, out, rest + 2 * in);
-        pages_free(rest, bytes);
-    } else if (topology == MPI_GRAPH) {
-        PM(Graph_neighbors)(comm, me, count, out);
-    } else {
-        for (int d = 0; 2 * d + 1 < count; d++)
-            PM(Cart_shift)(comm, d, 1, &out[2 * d], &out[2 * d + 1]);
+        PM(Dist_graph_neighbors_count)(comm, &n->in_count, &n->out_count, &weighted);
+        return;
     }
+    if (topology == MPI_GRAPH)
+        PM(Graph_neighbors_count)(comm, me, &n->out_count);
+    else if (topology == MPI_CART && PM(Cartdim_get)(comm, &dims) == MPI_SUCCESS)
+        n->out_count = 2 * dims;
+    n->in_count = n->out_count;
 }
 
-static int32_t *find_neighbors(const struct comm_info *info, MPI_Comm comm, int *out_count)
+static int32_t *new_ranks(int count)
 {
+    int32_t *ranks = count > 0 ? pages_alloc((size_t)count * sizeof *ranks) : NULL;
+    for (int i = 0; ranks && i < count; i++)
+        ranks[i] = MPI_PROC_NULL;
+    return ranks;
+}
+
+static void to_world(const struct comm_info *info, int32_t *ranks, int count)
+{
+    for (int i = 0; ranks && i < count; i++)
+        ranks[i] = ranks[i] == MPI_PROC_NULL ? SHIM_NOBODY : world_rank(info, ranks[i]);
+}
+
+static void graph_ranks(MPI_Comm comm, struct neighbors *n)
+{
+    size_t bytes = (size_t)(n->in_count + n->out_count + 1) * sizeof(int);
+    int *weights = pages_alloc(bytes), none;
+    if (weights)
+        PM(Dist_graph_neighbors)
+        (comm, n->in_count, n->in ? n->in : &none, weights, n->out_count, n->out ? n->out : &none,
+         weights + n->in_count);
+    pages_free(weights, bytes);
+}
+
+static void free_neighbors(struct neighbors *n)
+{
+    if (n->in && n->in != n->out)
+        free_map(n->in, n->in_count);
+    free_map(n->out, n->out_count);
+    *n = (struct neighbors){0};
+}
+
+static struct neighbors find_neighbors(const struct comm_info *info, MPI_Comm comm)
+{
+    struct neighbors n = {0};
     int topology = MPI_UNDEFINED;
-    *out_count = 0;
     PM(Topo_test)(comm, &topology);
-    int count = out_degree(comm, topology, info->me);
-    if (count <= 0)
-        return NULL;
-    int32_t *out = pages_alloc((size_t)count * sizeof *out);
-    if (!out)
-        return NULL;
-    for (int i = 0; i < count; i++)
-        out[i] = MPI_PROC_NULL;
-    out_ranks(comm, topology, info->me, count, out);
-    for (int i = 0; i < count; i++)
-        out[i] = out[i] == MPI_PROC_NULL ? SHIM_NOBODY : world_rank(info, out[i]);
-    *out_count = count;
-    return out;
+    degrees(comm, topology, info->me, &n);
+    n.out = new_ranks(n.out_count);
+    n.in = topology == MPI_DIST_GRAPH ? new_ranks(n.in_count) : n.out;
+    if ((n.out_count > 0 && !n.out) || (n.in_count > 0 && !n.in)) {
+        free_neighbors(&n);
+        return n;
+    }
+    if (topology == MPI_DIST_GRAPH)
+        graph_ranks(comm, &n);
+    else if (topology == MPI_GRAPH)
+        PM(Graph_neighbors)(comm, info->me, n.out_count, n.out);
+    else
+        for (int d = 0; 2 * d + 1 < n.out_count; d++)
+            PM(Cart_shift)(comm, d, 1, &n.out[2 * d], &n.out[2 * d + 1]);
+    to_world(info, n.out, n.out_count);
+    if (n.in != n.out)
+        to_world(info, n.in, n.in_count);
+    return n;
 }
 
 const struct comm_info *comm_with_neighbors(struct site *site, MPI_Comm comm)
 {
     struct comm_info *info = (struct comm_info *)comm_of(site, comm);
     if (info && __atomic_load_n(&info->out_count, __ATOMIC_ACQUIRE) < 0) {
-        int saved = errno, count;
-        int32_t *out = find_neighbors(info, comm, &count);
+        int saved = errno;
+        struct neighbors n = find_neighbors(info, comm);
         comms_enter();
         bool ours = info->out_count < 0;
         if (ours) {
-            info->out = out;
-            __atomic_store_n(&info->out_count, count, __ATOMIC_RELEASE);
+            info->out = n.out;
+            info->in = n.in;
+            info->in_count = n.in_count;
+            __atomic_store_n(&info->out_count, n.out_count, __ATOMIC_RELEASE);
         }
         comms_leave();
         if (!ours)
-            free_map(out, count);
+            free_neighbors(&n);
         errno = saved;
     }
     return info;

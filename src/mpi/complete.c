@@ -3,6 +3,7 @@
  * Completion of requests: what was posted is told at the statement that posted it, and the headers
  * of the messages received say how long the call that completes them has waited, and for whom.
  */
+#include "mpi/collective.h"
 #include "mpi/request.h"
 
 #include <errno.h>
@@ -147,7 +148,10 @@ static void unlist(struct pending *p, bool known)
 static bool take(struct pending *p, struct pending *done, bool known)
 {
     bool receives = false;
-    if (p && (p->kind == PENDING_RECV || p->kind == PENDING_READ)) {
+    if (p && p->kind == PENDING_COLLECTIVE) {
+        comm_release(p->info);
+        request_take_out(p);
+    } else if (p && (p->kind == PENDING_RECV || p->kind == PENDING_READ)) {
         *done = *p;
         receives = true;
         unlist(p, known);
@@ -230,9 +234,14 @@ static void pair_listed(struct pairing *x, struct post *post, bool any)
     }
 }
 
-/* A completed request: its message's header joins the meeting. */
+/* A completed request: its message's header joins the meeting, or those of its collective do. */
 static void pair_one(struct pairing *x, struct pending *p, const MPI_Status *status, bool test)
 {
+    if (p && p->kind == PENDING_COLLECTIVE) {
+        coll_complete(x, p);
+        x->uncertain |= test && p->tested;
+        return;
+    }
     if (!is_receive(p) || p->rank == SHIM_NOBODY || status->MPI_SOURCE == MPI_PROC_NULL)
         return;
     if (test && p->tested)

@@ -24,9 +24,6 @@ CLASSES = {
               "(near = near_peer(site, source, RECORD_RECEIVED))->rank != source || "
               "near->tag != tag || shim_posts",
               "", "", "fast_receive(&e, site, *request, near)"),
-    "allreduce": ("!SAME(site->type, datatype)",
-                  "    uint64_t bytes = (uint64_t)count * site->type_size;\n",
-                  "        short_bytes(e.record, bytes);\n", ""),
 }
 
 CALL = """\
@@ -41,6 +38,35 @@ static {ret} wrap_{name}({decls})
 {publish}    {ret} returned = NEXT(0, {psymbol}, {name})({args});
     event_stop(&e, site);
 {after}{shut}}}
+"""
+
+# Collectives: as above.
+COLLECTIVES = {
+    "allreduce": ("!SAME(site->type, datatype)",
+                  "    uint64_t bytes = (uint64_t)count * site->type_size;\n",
+                  "    short_bytes(e.record, bytes);\n"),
+    "barrier": ("", "", ""),
+}
+
+COLLECTIVE = """\
+static int wrap_{name}({decls})
+{{
+    struct thread *t = loupe_tls.ready;
+    struct site *site = READY(t, CALL_{name});
+    struct meet *meet;
+    if (UNLIKELY(!site || !(meet = short_meet(site, comm)){unless}))
+        JUMP full_{name}({args});
+{own}    struct ending e;
+    OPEN(&e, t, site);
+    short_begin(meet, &e, t, site);
+    int returned = NEXT(0, {psymbol}, {name})({args});
+    event_stop(&e, site);
+    if (UNLIKELY(returned != MPI_SUCCESS))
+        return short_failed(&e, site, returned);
+    short_go_all(meet, &e, site);
+{after}    event_shut(&e);
+    return MPI_SUCCESS;
+}}
 """
 
 # Completions: class: what to do if none is complete.
@@ -75,6 +101,8 @@ static int wrap_{name}({decls})
 
 def call(c):
     """The wrapper of a call that has a short way, which jumps to full_NAME; None: it has none."""
+    if c.cls in COLLECTIVES and not c.having("request_out"):
+        return collective(c)
     if c.cls not in CLASSES or c.variadic:
         return None
     unless, own, after, end = CLASSES[c.cls]
@@ -95,6 +123,12 @@ def call(c):
                        publish=PUBLISH if c.cls in ("send", "isend") else "",
                        unless=f" || {unless}" if unless else "", own=own, after=after,
                        shut="" if c.cls == "recv" else "    event_shut(&e);\n    return returned;\n")
+
+
+def collective(c):
+    unless, own, after = COLLECTIVES[c.cls]
+    return COLLECTIVE.format(name=c.name, decls=c.decls, args=c.args, psymbol=c.psymbol,
+                             unless=f" || {unless}" if unless else "", own=own, after=after)
 
 
 def completion(c, count, requests, status, ignore, known):

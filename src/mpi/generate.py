@@ -147,13 +147,13 @@ AFTER = {
                         "N(count) * S(datatype), e.ticks);\n"
                         "count_message(&e, comm_of(e.site, comm), status->MPI_SOURCE, RECORD_RECEIVED, "
                         "abi_status_bytes(status), 0);",
-    "bcast": "coll_rooted(&e, root == MPI_PROC_NULL ? 0 : N(count) * S(datatype), root, comm, RECORD_RECEIVED);",
-    "gather": "coll_rooted(&e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 : sendbuf == MPI_IN_PLACE "
+    "bcast": "coll_rooted(&c, &e, root == MPI_PROC_NULL ? 0 : N(count) * S(datatype), root, comm, RECORD_RECEIVED);",
+    "gather": "coll_rooted(&c, &e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 : sendbuf == MPI_IN_PLACE "
               "? N(recvcount) * S(recvtype) : N(sendcount) * S(sendtype), root, comm, RECORD_SENT);",
-    "gatherv": "coll_rooted(&e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 : sendbuf == MPI_IN_PLACE "
+    "gatherv": "coll_rooted(&c, &e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 : sendbuf == MPI_IN_PLACE "
                "? N(recvcounts[coll_me(&e, comm)]) * S(recvtype) : N(sendcount) * S(sendtype), "
                "root, comm, RECORD_SENT);",
-    "scatter": "coll_rooted(&e, coll_is_root(&e, root, comm) "
+    "scatter": "coll_rooted(&c, &e, coll_is_root(&e, root, comm) "
                "? N(sendcount) * S(sendtype) * N(coll_members(&e, comm)) "
                ": root == MPI_PROC_NULL ? 0 : N(recvcount) * S(recvtype), "
                "root, comm, RECORD_RECEIVED);",
@@ -163,7 +163,7 @@ AFTER = {
                 "        bytes += N(sendcounts[i]) * S(sendtype);\n"
                 "else if (root != MPI_PROC_NULL)\n"
                 "    bytes = N(recvcount) * S(recvtype);\n"
-                "coll_rooted(&e, bytes, root, comm, RECORD_RECEIVED);",
+                "coll_rooted(&c, &e, bytes, root, comm, RECORD_RECEIVED);",
     "allgather": "statement_bytes(e.site->record, sendbuf == MPI_IN_PLACE "
                  "? N(recvcount) * S(recvtype) : N(sendcount) * S(sendtype));",
     "allgatherv": "statement_bytes(e.site->record, sendbuf == MPI_IN_PLACE "
@@ -188,7 +188,7 @@ AFTER = {
                  "    coll_to(&e, info, i, each);\n"
                  "}\n"
                  "statement_bytes(e.site->record, total);",
-    "reduce": "coll_rooted(&e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 "
+    "reduce": "coll_rooted(&c, &e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 "
               ": N(count) * S(datatype), root, comm, RECORD_SENT);",
     "allreduce": "statement_bytes(e.site->record, N(count) * S(datatype));",
     "reduce_scatter": "uint64_t total = 0;\n"
@@ -380,7 +380,7 @@ MAKE = """\
         event_settle(&e);
         event_close(&e);
     }}
-    {made}
+{made}
     if (LIKELY(recorded))
         event_leave(&e);
     return returned;
@@ -395,6 +395,48 @@ MAKES = {
     "comm_inter": IF_WELL + "comm_made_between(tag, {new});",
     "comm_other": IF_WELL + "comm_made_unknown({new});",
 }
+
+# Collectives: who waits for whom, by class.
+COLLECTIVES = {
+    "bcast": "FROM_ROOT", "scatter": "FROM_ROOT", "scatterv": "FROM_ROOT",
+    "gather": "TO_ROOT", "gatherv": "TO_ROOT", "reduce": "TO_ROOT",
+    "scan": "LOWER", "exscan": "LOWER",
+    "barrier": "ALL", "allgather": "ALL", "allgatherv": "ALL", "allreduce": "ALL",
+    "alltoall": "ALL", "alltoallv": "ALL", "alltoallw": "ALL",
+    "reduce_scatter": "ALL", "reduce_scatter_block": "ALL", "comm_make": "ALL",
+    "neighbor_allgather": "NEIGHBORS", "neighbor_allgatherv": "NEIGHBORS",
+    "neighbor_alltoall": "NEIGHBORS", "neighbor_alltoallv": "NEIGHBORS",
+    "neighbor_alltoallw": "NEIGHBORS",
+}
+ROOTED = {"FROM_ROOT", "TO_ROOT"}
+
+COLLECTIVE = """\
+{head}
+{{
+    uint32_t via = shim_via();
+    struct event e;
+    struct coming c;
+    if (UNLIKELY(!{enter} && !pair_enter(&e, __builtin_frame_address(0)))) {{
+        struct comm_info *inside = coll_inside({comm});
+        int returned = NEXT(via, {psymbol}, {name})({args});
+        if (UNLIKELY(returned != MPI_SUCCESS))
+            coll_take_back(inside, returned);
+{made_inside}        return returned;
+    }}
+    coll_come(&c, e.site, {comm}, COLL_{kind}, {root});
+{posts}    event_start(&e);
+    coll_begin(&c, &e);
+    int returned = NEXT(via, {psymbol}, {name})({args});
+    event_end(&e);
+    if (LIKELY(returned == MPI_SUCCESS)) {{
+{after}    }} else {{
+        coll_failed(&c, &e, returned);
+    }}
+    event_close(&e);
+{made}    event_leave(&e);
+    return returned;
+}}
+"""
 
 # Completion: look at the requests first, tell of each completed one afterwards. Both MPIs return
 # MPI_ERR_IN_STATUS whether or not the program takes the statuses, so ours in place change nothing.
@@ -443,7 +485,6 @@ COMPLETES = {
     "testsome": ("incount", "array_of_requests", " && *outcount > 0", SOME),
 }
 
-
 def expand(code):
     """N(x) is x as a 64-bit count, S(t) the size of datatype t."""
     return code.replace("N(", "(uint64_t)(").replace("S(", "type_size(e.site, ")
@@ -462,6 +503,8 @@ def wrapper(call):
         return SPECIAL[call.cls].format(head=head, args=call.args)
     if call.cls in COMPLETES:
         return completion(call, head)
+    if call.cls in COLLECTIVES:
+        return collective(call, head) + (short or "")
     if call.cls in MAKES:
         return making(call, head)
     after = AFTER.get(call.cls, "")
@@ -474,14 +517,39 @@ def wrapper(call):
         return pairing(call, head, own, after) + (short or "")
     if after:
         after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{indent(expand(after), 8)}    }}\n"
-    if call.cls in MANY:
-        after = ("    struct spending spent = spending_begin(e.thread);\n" + after +
-                 "    spending_end(e.thread, &spent);\n")
     before = indent(BEFORE.get(call.cls, ""), 4)
     plain = "true" if call.cls in ("plain", "type_free") else "false"
     return PLAIN.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args,
                         ret=call.ret, own=own,
                         before=before, after=after, plain=plain) + (short or "")
+
+
+def collective(call, head):
+    kind = COLLECTIVES[call.cls]
+    after = AFTER.get(call.cls, "")
+    if kind not in ROOTED:
+        if after:
+            if call.cls in MANY:
+                after = f"uint64_t began = clock_now();\n{after}\nevent_spent_since(e.thread, began);"
+            after = "\nif (pair_seen(&e)) {\n" + indent(after, 4) + "}"
+        after = "coll_go(&c, &e, 0);" + after
+    comm = call.having("comm")[0].name
+    requests = call.having("request_out")
+    made = making_of(call) + "\n" if call.cls in MAKES else ""
+    return COLLECTIVE.format(
+        head=head, name=call.name, psymbol=call.psymbol, args=call.args, comm=comm, kind=kind,
+        enter=f"ENTER_PLAIN(&e, CALL_{call.name})" if made else f"ENTER(&e, CALL_{call.name})",
+        root="root" if kind in ROOTED else "0",
+        posts=f"    c.request = {requests[0].name};\n" if requests else "",
+        after=indent(expand(after), 8), made=made,
+        made_inside=indent(made.rstrip("\n"), 4) if made else "")
+
+
+def making_of(call):
+    """What tells of a communicator that was made."""
+    parents = call.having("comm")
+    return "    " + MAKES[call.cls].format(parent=parents[0].name if parents else "",
+                                          new=call.having("newcomm")[0].name)
 
 
 def pairing(call, head, own, after):
@@ -498,11 +566,9 @@ def pairing(call, head, own, after):
 
 def making(call, head):
     new = call.having("newcomm")[0].name
-    parents = call.having("comm")
-    made = MAKES[call.cls].format(parent=parents[0].name if parents else "", new=new)
     before = f"    MPI_Comm before = comm_making({new});\n" if call.cls == "comm_imake" else ""
     return MAKE.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args,
-                       before=before, made=made)
+                       before=before, made=making_of(call))
 
 
 def completion(call, head):
@@ -524,7 +590,7 @@ def lines_wrappers(table, compiler):
     text = subprocess.run(compiler + [calls.REMOVED_DECLS, "-E", "-P", "-x", "c", "-"], check=True,
                           input=calls.HEADERS, capture_output=True, text=True).stdout
     there = calls.available(text)
-    yield HEAD + '#include "mpi/fast.h"\n'
+    yield HEAD + '#include "mpi/collective.h"\n#include "mpi/fast.h"\n'
     for call in table.values():
         if call.name in there:
             yield wrapper(call)

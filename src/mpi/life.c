@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From MPI_Init to MPI_Finalize: who this process is, and when its time begins. */
+#include "mpi/meet.h"
 #include "mpi/pair.h"
 #include "mpi/shim.h"
 
@@ -78,6 +79,7 @@ static void begin_rank(struct record_header *h, int level)
 {
     shim_multiple = level == MPI_THREAD_MULTIPLE;
     requests_open(shim_multiple);
+    meet_open(shim_multiple);
     h->thread_level = (int32_t)level_number(level);
     loupe_process.writer.spare_shm = false;
     identify(h);

@@ -107,7 +107,7 @@ void fast_waited_slow(struct thread *t, struct site *site, int32_t rank, uint64_
 
 void pairing_settle(struct event *e, const struct pairing *p)
 {
-    if (LIKELY(p->paired)) {
+    if (LIKELY(p->paired | p->met)) {
         uint64_t sync = pairing_sync(p);
         event_settle_met(e, &p->meeting, sync);
         sync = sync < e->ticks ? sync : e->ticks;

@@ -73,6 +73,7 @@ struct pairing {
     int64_t transfer; /* of the message that was the last to be there */
     int64_t since, until;
     uint32_t paired, missing, ambiguous, reordered, uncertain;
+    uint32_t met; /* collectives: who took part has joined */
 };
 
 HOT struct pairing pairing_start(struct meeting m, uint64_t begin, uint64_t now)

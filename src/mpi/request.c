@@ -145,7 +145,7 @@ HOT struct pending *insert(uintptr_t key)
 }
 
 /* With the lock. */
-static void put_in(const struct pending *new)
+void request_put(const struct pending *new)
 {
     struct pending *p = insert(new->key);
     if (LIKELY(p != NULL)) {
@@ -205,7 +205,7 @@ void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
                 near_stream(e->site, rank, RECORD_RECEIVED, tag, new.stream);
         }
     }
-    put_in(&new);
+    request_put(&new);
 }
 
 void request_track_message(struct event *e, MPI_Request request, const struct pending *message)
@@ -216,22 +216,22 @@ void request_track_message(struct event *e, MPI_Request request, const struct pe
     new.key = HANDLE(request);
     new.site = e->site;
     new.kind = PENDING_RECV;
-    put_in(&new);
+    request_put(&new);
 }
 
 int fast_receive_slow(struct ending *e, struct site *site, MPI_Request request,
                       const struct near_peer *near)
 {
     if (request != ABI_REQUEST_NULL)
-        put_in(&(struct pending){.key = HANDLE(request),
-                                 .site = site,
-                                 .kind = PENDING_RECV,
-                                 .rank = near->world,
-                                 .tag = near->tag,
-                                 .stream = near->stream,
-                                 .number = near->stream ? stream_post(near->stream) : 0,
-                                 .peer = near->record,
-                                 .quick = e->thread});
+        request_put(&(struct pending){.key = HANDLE(request),
+                                      .site = site,
+                                      .kind = PENDING_RECV,
+                                      .rank = near->world,
+                                      .tag = near->tag,
+                                      .stream = near->stream,
+                                      .number = near->stream ? stream_post(near->stream) : 0,
+                                      .peer = near->record,
+                                      .quick = e->thread});
     event_shut(e);
     return MPI_SUCCESS;
 }
@@ -323,7 +323,7 @@ void message_track(MPI_Message message, const struct comm_info *info, const MPI_
         new.listed = 1; /* and no post: it cannot be said which */
     else
         new.stream = s;
-    put_in(&new);
+    request_put(&new);
     requests_leave();
 }
 

@@ -65,6 +65,8 @@ HOT bool shim_begin(struct event *e, uint32_t call, void *address, void *frame, 
 /* For those who have something to look up before the clock starts: event_start() follows. */
 #define ENTER(e, call)                                                                             \
     shim_enter(e, call, __builtin_return_address(0), __builtin_frame_address(0), false)
+#define ENTER_PLAIN(e, call)                                                                       \
+    shim_enter(e, call, __builtin_return_address(0), __builtin_frame_address(0), true)
 #define BEGIN(e, call, plain)                                                                      \
     shim_begin(e, call, __builtin_return_address(0), __builtin_frame_address(0), plain)
 
@@ -75,13 +77,15 @@ struct comm_info {
     int32_t count; /* ranks one can send to: the remote group of an intercommunicator */
     int32_t me;    /* own rank in it; -1 in an intercommunicator */
     int32_t *out;  /* world ranks of the out-neighbours, if asked for; NULL: none or unknown */
-    int32_t out_count;
+    int32_t *in;   /* the same of the in-neighbours; may be `out` */
+    int32_t out_count, in_count; /* -1: not asked for yet */
     uint32_t users;       /* requests from any source that still need it, and the cache itself */
     bool filled;          /* map, count and me are looked up */
     bool has_groups;      /* some of its members made communicators by themselves */
     uint64_t id;          /* the same on all members, never used again; 0: unknown */
     uint64_t collectives; /* begun on it by this rank so far */
     uint64_t children;    /* communicators that all of it have made so far */
+    struct meet *meet;    /* who comes to its collectives (meet.h); NULL: not asked yet */
     struct comm_info *next_free;
 };
 extern uint32_t shim_comm_epoch, shim_type_epoch;
@@ -186,6 +190,7 @@ enum pending_kind {
     PENDING_MESSAGE, /* a matched message, until it is received */
     PENDING_RECV,
     PENDING_READ,
+    PENDING_COLLECTIVE,
     PENDING_SEND_INIT, /* persistent from here on */
     PENDING_RECV_INIT
 };
@@ -193,16 +198,16 @@ enum pending_kind {
 struct pending {
     uintptr_t key;                /* the handle; 0: free slot */
     struct site *site;            /* statement that posted or started it, in the thread that did */
-    const struct comm_info *info; /* held: of persistent ones, and when the source is not known */
-    int32_t rank;                 /* world rank, or SHIM_ANY, SHIM_NOBODY */
-    int32_t tag;                  /* may be MPI_ANY_TAG */
+    const struct comm_info *info; /* held: persistent ones, collectives, if from any source */
+    int32_t rank;                 /* world rank, or SHIM_ANY, SHIM_NOBODY; a collective's root */
+    int32_t tag;                  /* may be MPI_ANY_TAG; of a collective what it is */
     uint8_t kind;                 /* enum pending_kind */
     uint8_t active;               /* persistent: started and not yet complete */
     uint8_t listed;               /* `post` it is */
     uint8_t tested;               /* was found incomplete by a Test */
     uint32_t number;              /* with `stream`: the message's in it */
     union {
-        uint64_t bytes;           /* persistent sends */
+        uint64_t bytes;           /* persistent sends; the number of a collective */
         struct record_peer *peer; /* with `quick` */
     };
     union {
@@ -308,20 +313,6 @@ extern MPI_Group shim_world;
 extern bool shim_world_known;
 /* MPI_Pcontrol: 0 off, 1 on, 2 reset. */
 void life_control(int level);
-
-/* Collectives (collective.c): after success, inside the odd section. */
-bool coll_is_root(struct event *e, int root, MPI_Comm comm);
-int coll_members(struct event *e, MPI_Comm comm);
-int coll_me(struct event *e, MPI_Comm comm);
-/* Everyone but the root sends to it (or receives from it); the root's bytes are its own part. */
-void coll_rooted(struct event *e, uint64_t bytes, int root, MPI_Comm comm, uint32_t direction);
-/* The same to every member, or to every out-neighbour; `total` is the statement's. */
-void coll_each(struct event *e, uint64_t bytes_each, MPI_Comm comm);
-void coll_each_neighbor(struct event *e, uint64_t total, uint64_t bytes_each, MPI_Comm comm);
-/* Different amounts: begin, then one call per member or neighbour. */
-void coll_to(struct event *e, const struct comm_info *info, int rank, uint64_t bytes);
-void coll_to_neighbor(struct event *e, const struct comm_info *info, int index, uint64_t bytes);
-int coll_neighbors(struct event *e, MPI_Comm comm, const struct comm_info **info);
 
 #pragma GCC visibility pop
 

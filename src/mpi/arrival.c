@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who waits for whom in a collective (collective.h). What an algorithm does inside a rooted one is
+ * not to be seen: where its end can be explained by a member who should not matter, it is marked as
+ * uncertain, and nobody but the root is waited for.
+ */
+#include "mpi/board.h"
+#include "mpi/collective.h"
+#include "mpi/request.h"
+
+#include <errno.h>
+
+/* ---- areas of the boards ---- */
+
+/* What is known of a rank of MPI_COMM_WORLD. */
+struct place {
+    const struct meet_area *area; /* NULL: not found (yet) */
+    uint32_t seen;                /* of its board */
+};
+static struct place *places;
+static int32_t place_count;
+static struct meet_area *own_area;
+static bool no_area;
+static uint32_t lock;
+
+struct meet_area *meet_area_own(void)
+{
+    if (!own_area && !no_area) {
+        own_area = board_area(BOARD_MEET, 0, sizeof *own_area);
+        no_area = !own_area;
+    }
+    return own_area;
+}
+
+static bool make_places(void)
+{
+    const struct record_header *h = loupe_process.writer.header;
+    slow_lock(&lock);
+    if (!places && h && h->size > 0) {
+        place_count = h->size;
+        __atomic_store_n(&places, pages_alloc((size_t)h->size * sizeof *places), __ATOMIC_RELEASE);
+    }
+    slow_unlock(&lock);
+    return places;
+}
+
+const struct meet_area *meet_area_of(int32_t world)
+{
+    if (!__atomic_load_n(&places, __ATOMIC_ACQUIRE) && !make_places())
+        return NULL;
+    if (world < 0 || world >= place_count)
+        return NULL;
+    struct place *p = &places[world];
+    const struct meet_area *area = __atomic_load_n(&p->area, __ATOMIC_ACQUIRE);
+    if (!area) {
+        const struct board *board = board_of(world);
+        slow_lock(&lock);
+        area = p->area ? p->area : board_look(board, BOARD_MEET, 0, sizeof *area, &p->seen);
+        __atomic_store_n(&p->area, area, __ATOMIC_RELEASE);
+        slow_unlock(&lock);
+    }
+    return area;
+}
+
+/* ---- coming ---- */
+
+/* What is known of a communicator without asking MPI about a handle that may be none. */
+static struct comm_info *known(struct site *site, MPI_Comm comm)
+{
+    comms_enter();
+    const struct comm_info *info = comm_as_parent(comm);
+    bool there = info && info->id;
+    comms_leave();
+    return there ? (struct comm_info *)comm_of_slow(site, comm) : NULL;
+}
+
+static struct meet *meet_of(struct comm_info *info)
+{
+    int saved = errno;
+    if (!info->meet && info->id && info->count > 0)
+        info->meet = meet_new(info->id, info->map, info->count, info->me);
+    if (info->meet)
+        meet_take_ring(info->meet);
+    errno = saved;
+    return info->meet;
+}
+
+/* The first on a communicator, or here: what it costs is known when it is over. */
+static struct comm_info *come_slow(struct site *site, MPI_Comm comm, enum coll_kind kind)
+{
+    uint64_t began = clock_now();
+    struct comm_info *info = known(site, comm);
+    if (info) {
+        meet_of(info);
+        if (kind == COLL_NEIGHBORS)
+            comm_with_neighbors(site, comm);
+    }
+    event_spent_since(site->thread, began);
+    return info;
+}
+
+void coll_come(struct coming *c, struct site *site, MPI_Comm comm, enum coll_kind kind, int root)
+{
+    struct comm_info *info = (struct comm_info *)site->comm_info;
+    if (UNLIKELY(site->comm != HANDLE(comm) || site->comm_epoch != shim_comm_epoch || !info ||
+                 !info->meet || !info->meet->own || (kind == COLL_NEIGHBORS && info->in_count < 0)))
+        info = come_slow(site, comm, kind);
+    *c = (struct coming){.info = info, .kind = (uint16_t)kind, .root = root};
+    if (LIKELY(info != NULL)) {
+        c->number = ++info->collectives;
+        c->meet = info->meet;
+    }
+}
+
+/* ---- meeting ---- */
+
+static int32_t size_of(uint64_t bytes)
+{
+    uint32_t bucket = size_bucket(bytes);
+    return bucket < MEET_SIZES ? (int32_t)bucket : MEET_SIZES - 1;
+}
+
+/* The data come from the root: as with a message, they are there when they have been moved. */
+static bool meet_root(const struct coming *c, struct pairing *x)
+{
+    struct meet_slot root;
+    uint64_t begin = (uint64_t)x->since, now = (uint64_t)x->until;
+    uint32_t *least = &c->meet->least[0][c->size], usual = *least;
+    if (c->root < 0 || c->root >= c->meet->count ||
+        !meet_see(c->meet, c->root, c->number, now, &root))
+        return false;
+    uint64_t there = root.begin + usual < now ? root.begin + usual : now;
+    int64_t before = x->meeting.ideal;
+    meeting_join(&x->meeting, (int64_t)there, root.delay, c->meet->members[c->root].world);
+    if (x->meeting.ideal != before)
+        x->transfer = (int64_t)(there - root.begin);
+    if (begin < root.begin) /* it has waited, so that the rest is the transfer */
+        return !meet_held_up(c->meet, c->number, root.begin, now, least);
+    return !usual || !meet_held_up(c->meet, c->number, begin, now, &usual); /* learns nothing */
+}
+
+static bool meet_neighbors(const struct coming *c, struct pairing *x)
+{
+    const struct comm_info *info = c->info;
+    bool all = info->in_count >= 0;
+    for (int32_t i = 0; i < info->in_count; i++)
+        if (info->in[i] != SHIM_NOBODY)
+            all &= meet_join_world(c->meet->id, info->in[i], c->number, (uint64_t)x->until,
+                                   &x->meeting);
+    return all;
+}
+
+static bool meet_whom(const struct coming *c, struct pairing *x)
+{
+    struct meet *meet = c->meet;
+    uint64_t now = (uint64_t)x->until;
+    bool root = c->root == MPI_ROOT || c->root == meet->me;
+    if (c->kind == COLL_ALL || (c->kind == COLL_TO_ROOT && root))
+        return meet_join_all(meet, c->number, now, &x->meeting);
+    if (c->kind == COLL_LOWER)
+        return meet_join(meet, 0, meet->me, c->number, now, &x->meeting);
+    if (c->kind == COLL_NEIGHBORS)
+        return meet_neighbors(c, x);
+    if (c->root == MPI_PROC_NULL)
+        return true;
+    if (c->kind == COLL_FROM_ROOT && !root)
+        return meet_root(c, x);
+    /* It leaves when it leaves; a large message may have to wait for who takes it. */
+    return !meet_held_up(meet, c->number, (uint64_t)x->since, now, &meet->least[1][c->size]);
+}
+
+void coll_meet(const struct coming *c, struct pairing *x)
+{
+    bool alone = c->info && c->info->count == 1 && c->info->me == 0;
+    int64_t ideal = x->meeting.ideal;
+    if (!alone && (!c->meet || !meet_whom(c, x)))
+        x->uncertain = 1;
+    if (x->meeting.ideal != ideal && c->kind != COLL_FROM_ROOT)
+        x->transfer = 0; /* there was that of a message, perhaps */
+    x->met = 1;
+}
+
+/* What meeting the others has cost, in 1/256 ticks, if it began at `since`. When nothing had to be
+ * looked for and it took that long all the same, someone else had the processor: no cost of ours.
+ */
+static int64_t spent(const struct thread *t, uint64_t since, uint32_t searches)
+{
+    enum { TOO_LONG = 1 << 20 };
+    uint64_t ticks = clock_since(since, clock_now());
+    if (ticks > TOO_LONG && searches == __atomic_load_n(&meet_searches, __ATOMIC_RELAXED))
+        ticks = 0;
+    return (int64_t)(ticks << RECORD_TIME_SHIFT) + t->full_cost.inside;
+}
+
+void coll_go(struct coming *c, struct event *e, uint64_t bytes)
+{
+    c->size = (uint16_t)size_of(bytes);
+    if (c->request) {
+        event_settle(e);
+        request_track_collective(e, c);
+        return;
+    }
+    struct pairing x = pairing_begin(e);
+    uint32_t searches = __atomic_load_n(&meet_searches, __ATOMIC_RELAXED);
+    coll_meet(c, &x);
+    int64_t cost = spent(e->thread, e->now, searches);
+    pairing_settle(e, &x);
+    event_spent(e->thread, cost); /* part of what comes after */
+}
+
+/* ---- nonblocking ones ---- */
+
+enum { SIZE = 0xff, KIND_SHIFT = 8 }; /* in the tag */
+
+void request_track_collective(struct event *e, const struct coming *c)
+{
+    if (!c->meet || *c->request == ABI_REQUEST_NULL)
+        return;
+    requests_enter();
+    request_put(&(struct pending){.key = HANDLE(*c->request),
+                                  .site = e->site,
+                                  .info = c->info,
+                                  .kind = PENDING_COLLECTIVE,
+                                  .rank = c->root,
+                                  .tag = c->kind << KIND_SHIFT | c->size,
+                                  .bytes = c->number});
+    requests_leave();
+}
+
+void coll_complete(struct pairing *x, const struct pending *p)
+{
+    struct coming c = {.info = (struct comm_info *)p->info,
+                       .meet = p->info->meet,
+                       .number = p->bytes,
+                       .root = p->rank,
+                       .kind = (uint16_t)(p->tag >> KIND_SHIFT),
+                       .size = (uint16_t)(p->tag & SIZE)};
+    coll_meet(&c, x);
+}
+
+/* ---- failure, and what is not to be seen ---- */
+
+/* Does this error say that the call was refused, so that the others never saw it? */
+static bool refused(int error)
+{
+    static const int classes[] = {MPI_ERR_BUFFER, MPI_ERR_COUNT, MPI_ERR_TYPE,    MPI_ERR_COMM,
+                                  MPI_ERR_ROOT,   MPI_ERR_OP,    MPI_ERR_ARG,     MPI_ERR_RANK,
+                                  MPI_ERR_GROUP,  MPI_ERR_DIMS,  MPI_ERR_TOPOLOGY};
+    int class = MPI_SUCCESS;
+    PM(Error_class)(error, &class);
+    for (size_t i = 0; i < sizeof classes / sizeof *classes; i++)
+        if (class == classes[i])
+            return true;
+    return false;
+}
+
+void coll_take_back(struct comm_info *info, int returned)
+{
+    if (info && refused(returned))
+        info->collectives--;
+}
+
+void coll_failed(struct coming *c, struct event *e, int returned)
+{
+    event_settle(e);
+    coll_take_back(c->info, returned);
+}
+
+struct comm_info *coll_inside(MPI_Comm comm)
+{
+    comms_enter();
+    struct comm_info *info = comm_as_parent(comm);
+    if (info)
+        info->collectives++;
+    comms_leave();
+    return info;
+}
+
+/* ---- the short way ---- */
+
+/* Outliers pull at it only a little. */
+void short_learn(struct meet *m, uint64_t since)
+{
+    uint64_t cost = (clock_since(since, short_clock()) << RECORD_TIME_SHIFT), old = m->cost;
+    uint64_t most = old ? 2 * old : UINT32_MAX / 2;
+    cost = cost < most ? cost : most;
+    m->cost = old ? (uint32_t)((7 * old + cost) / 8) : (uint32_t)cost;
+}
+
+int short_failed(struct ending *e, struct site *site, int returned)
+{
+    event_settle_short(e);
+    coll_take_back((struct comm_info *)site->comm_info, returned);
+    event_shut(e);
+    return returned;
+}
