@@ -5,6 +5,7 @@
 #include "runtime/hot.h"
 #include "runtime/probe.h"
 #include "runtime/process.h"
+#include "runtime/thread_delay.h"
 
 #include <errno.h>
 #include <string.h>
@@ -65,14 +66,14 @@ static struct thread *new_thread(uint32_t index)
 }
 
 /* How its time differs from real time, and what events cost it: a thread of the program begins
- * with no delay, whatever that of the one was that had the block before. */
+ * with what it has got from others, whatever was that of the one that had the block before. */
 static void start_delay(struct thread *t)
 {
     static uint32_t calibrated; /* atomic; by process and clock, which a forked child shares */
     if (!__atomic_exchange_n(&calibrated, 1, __ATOMIC_RELAXED))
         event_calibrate();
     event_costs(t);
-    thread_delay_set(t, 0);
+    thread_delay_set(t, thread_delay_first());
     int64_t before = t->block->delay - t->block->delay_before;
     t->block->delay_before += before; /* readers see none of it, but its cost as before */
     t->block->received_before += before;
