@@ -83,6 +83,7 @@ struct thread {
     /* Real less virtual time, in 1/256 ticks: `own_delay`, or where its probes have it. Only
      * changed by the thread itself. */
     int64_t *delay;
+    uint64_t watched; /* a region is open, or there are probes: `covered` and `apart` are of use */
     int64_t apart; /* of it, all but what timing probes in the source has cost: no one's budget */
     struct record_thread *block;
     struct event_cost short_cost; /* of the short way */
@@ -95,6 +96,7 @@ struct thread {
     struct site *near_site[NEAR_SITES];
     int64_t own_delay;
     int64_t received; /* of the delay, in 1/256 ticks: what came from others */
+    int64_t measured; /* of it: what slow paths have cost */
     uint64_t extra;   /* a test's wish: ticks that every event is to cost more */
     uint32_t block_index;
     uint32_t statement_count;
@@ -155,6 +157,8 @@ void thread_delay_set(struct thread *t, int64_t delay) EXPORT_AS(thread_delay_se
 void thread_delay_start(struct thread *t, int64_t delay) EXPORT_AS(thread_delay_start);
 /* Wastes time, for a test, and accounts for it. */
 void thread_extra(struct thread *t) EXPORT_AS(thread_extra);
+/* To be called when a region begins or ends, and when there are probes. */
+void thread_watch(struct thread *t);
 /* Finds out what events cost: at the start, and when it may have been found out badly. */
 void event_calibrate(void) EXPORT_AS(event_calibrate);
 /* Gives a thread what is known of it. */

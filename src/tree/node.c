@@ -117,7 +117,8 @@ static void set_totals(struct run_rank *rank, const struct record_header *h,
      * threads their mean, as for time. */
     double probes = totals->blocks ? (double)totals->delay / (double)totals->blocks : 0;
     rank->probe_s = probes * h->tick_ns * 1e-9;
-    rank->overhead_s = rank->probe_s < rank->real_s ? rank->probe_s : rank->real_s;
+    if (h->compensation != RECORD_COMPENSATE_NONE)
+        rank->overhead_s = rank->probe_s < rank->real_s ? rank->probe_s : rank->real_s;
 }
 
 static void add_notes(struct notes *notes, const struct member *m, const struct run_rank *rank,
