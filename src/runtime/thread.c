@@ -114,6 +114,7 @@ struct thread *thread_acquire(void)
     t->block->depth = 0;
     probe_take_over(t);
     start_delay(t);
+    preempt_wait(t);
     loupe_tls.self = t;
     tls_settle(&loupe_tls);
     thread_end_arm(t);
@@ -190,6 +191,14 @@ static void reset_block(struct thread *t)
 #undef X
         }
     }
+}
+
+static void reset_preempted(struct thread *t)
+{
+    preempt_end(t);
+#define X(name, unit, merge) t->block->name = 0;
+    RECORD_PREEMPTED_FIELDS(X)
+#undef X
 }
 
 static void note_reset(uint64_t now)
@@ -281,11 +290,15 @@ bool thread_control(struct thread *t)
         if (t->probes)
             probe_reset(t->probes);
         forget_delay(t->block);
+        reset_preempted(t);
+        preempt_start(t);
         __atomic_store_n(&t->block->resets, resets, __ATOMIC_RELEASE);
     }
     bool off = word & RECORD_CONTROL_OFF;
-    if (off != t->off)
+    if (off != t->off) {
         switch_delay(t, off);
+        (off ? preempt_end : preempt_start)(t);
+    }
     if (off != (loupe_process.writer.header->off_since != 0))
         note_switch(off, now);
     t->off = off;
