@@ -103,6 +103,8 @@ static void record_init(void *address, uint32_t call)
 static void rank_has_begun(struct record_header *h, uint64_t left)
 {
     clock_measure(h);
+    if (loupe_tls.self)
+        preempt_start(loupe_tls.self);
     h->mpi_init_end = clock_now();
     if (loupe_tls.self)
         thread_delay_start(loupe_tls.self,
@@ -171,6 +173,8 @@ void life_finalize_begin(void)
     struct record_header *h = loupe_process.writer.header;
     if (h && h->mpi_phase == RECORD_MPI_INITIALIZED) {
         h->mpi_finalize_begin = clock_now();
+        if (loupe_tls.self)
+            preempt_end(loupe_tls.self);
         clock_measure(h);
         pair_close();
         if (shim_world_known)

@@ -49,6 +49,12 @@
     X(missing, COUNT, SUM)   /* it had none, or it was lost */                                     \
     X(ambiguous, COUNT, SUM) /* which of several is its own could not be told */
 
+/* Time in which a thread that communicates could run, and others had its processor. */
+#define RECORD_PREEMPTED_FIELDS(X)                                                                 \
+    X(preempted, TICKS, SUM)     /* outside MPI: no computation */                                 \
+    X(preempted_mpi, TICKS, SUM) /* inside */                                                      \
+    X(looks, COUNT, SUM)         /* how often that was looked at; 0: it is not known */
+
 /* Buckets of the message size histogram: 0 holds empty messages, b holds [2^(b-1), 2^b). */
 #define RECORD_SIZE_BUCKETS 40
 

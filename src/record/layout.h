@@ -239,8 +239,9 @@ struct record_thread {
     int64_t received_before;
 #define X(name, unit, merge) uint64_t name;
     RECORD_PAIRING_FIELDS(X)
+    RECORD_PREEMPTED_FIELDS(X)
 #undef X
-    uint64_t spare[5];
+    uint64_t spare[2];
     struct record_frame frames[RECORD_FRAMES];
 };
 

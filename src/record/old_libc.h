@@ -19,6 +19,7 @@ OLDEST(dladdr);
 OLDEST(dlerror);
 OLDEST(dlopen);
 OLDEST(dlsym);
+OLDEST(dlvsym);
 OLDEST(pthread_key_create);
 OLDEST(pthread_setspecific);
 

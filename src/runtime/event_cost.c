@@ -81,6 +81,7 @@ static void set_up(void)
     t->control = control_load(loupe_control);
     t->block = &trial.block;
     t->delay = &t->own_delay;
+    t->look_at = UINT64_MAX;
     trial.site = (struct site){.thread = t, .record = &trial.statement, .call = SOME_CALL};
     trial.site.near[RECORD_SENT][0].record = &trial.peer;
     uint32_t h = near_hash((uintptr_t)&trial);

@@ -133,11 +133,28 @@ HOT bool event_enter(struct event *e, uint32_t call, void *address, void *frame)
     return true;
 }
 
+/* It is time to see whether the processor was lost (runtime/preempt.h): an event begins, or has
+ * ended after so long. Kept apart from what the event needs in registers. */
+static inline void event_look(struct thread *t, uint64_t ticks)
+{
+    t->preempt.inside = ticks;
+#if defined(__x86_64__)
+    __asm__ volatile("call *%0" : : "m"(t->look) : "cc", "memory");
+#else
+    t->look();
+#endif
+}
+
 HOT void event_start(struct event *e)
 {
     e->thread->open = e->site;
     e->before = *e->thread->delay;
     e->begin = clock_now();
+    if (UNLIKELY(e->begin >= e->thread->look_at)) {
+        event_look(e->thread, 0);
+        e->before = *e->thread->delay;
+        e->begin = clock_now();
+    }
     __atomic_store_n(&e->site->record->open, e->begin, __ATOMIC_RELAXED);
 }
 
@@ -179,6 +196,11 @@ HOT void event_open(struct ending *e, struct thread *t, struct site *site, void 
     t->open = site;
     t->guard = (uintptr_t)frame;
     e->begin = short_clock();
+    if (UNLIKELY(e->begin >= t->look_at)) {
+        event_look(t, 0);
+        e->before = *t->delay;
+        e->begin = short_clock();
+    }
     __atomic_store_n(&e->record->open, e->begin, __ATOMIC_RELAXED);
 }
 
@@ -314,6 +336,8 @@ HOT uint64_t event_add(struct thread *t, struct record_statement *s, uint64_t be
     s->last = now;
     s->real += (uint64_t)real;
     statement_add(s, (uint64_t)time); /* its self time is its time: readers know */
+    if (UNLIKELY(now >= t->look_at))
+        event_look(t, (uint64_t)real);
     return (uint64_t)time;
 }
 

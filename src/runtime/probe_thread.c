@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads of the program: each gets its pointers to the starter before its first probe, and is
- * known as long as it lives, for libraries that are loaded later. */
+/* Threads of the program: each begins with the delay of the one that starts it, gets its pointers
+ * to the starter before its first probe, and is known as long as it lives, for libraries that are
+ * loaded later. */
 #include "runtime/probe.h"
 
 #include "runtime/process.h"
+#include "runtime/thread_delay.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,6 +21,7 @@ struct start {
     void *(*function)(void *);
     int (*function_c11)(void *);
     void *argument;
+    int64_t delay;      /* of who starts it, in 1/256 ticks */
     struct start *next; /* that is free */
 };
 static struct start *free_starts;
@@ -86,6 +89,23 @@ static struct start *take_start(void)
     return s;
 }
 
+/* NULL: it starts without us. */
+static struct start *prepare(void)
+{
+    int saved = errno;
+    struct party creator;
+    bool passes = party_begin(&creator);
+    struct start *s = process_start() && end_known ? take_start() : NULL;
+    if (s) {
+        *s = (struct start){0};
+        if (passes)
+            party_spent(&creator);
+        s->delay = thread_delay_now();
+    }
+    errno = saved;
+    return s;
+}
+
 static void give_back(struct start *s)
 {
     uint64_t mask = probe_locked();
@@ -104,6 +124,7 @@ void probe_thread_ended(void)
 static void ended(void *data)
 {
     struct start *s = data;
+    thread_delay_end(NULL);
     probe_thread_ended();
     uint64_t mask = probe_locked();
     if (s->forks == forks) {
@@ -118,7 +139,8 @@ static void ended(void *data)
 
 static void begin_thread(struct start *s)
 {
-    uint64_t mask = probe_locked();
+    uint64_t began = clock_now(), mask = probe_locked();
+    int64_t delay = s->delay;
     if (end_known && !pthread_setspecific(end_key, s)) {
         s->forks = forks;
         link_living(&s->living);
@@ -126,6 +148,7 @@ static void begin_thread(struct start *s)
             probe_point(thread_pointer(), true);
     }
     probe_unlocked(mask);
+    thread_delay_begin(delay, began);
 }
 
 static void *start_thread(void *data)
@@ -159,11 +182,12 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
         *(void **)&next_create = dlsym(RTLD_NEXT, "pthread_create");
     if (!next_create)
         return EAGAIN;
-    struct start *s = process_start() && end_known ? take_start() : NULL;
     errno = saved;
+    struct start *s = prepare();
     if (!s)
         return next_create(thread, attributes, function, argument);
-    *s = (struct start){.function = function, .argument = argument};
+    s->function = function;
+    s->argument = argument;
     int error = next_create(thread, attributes, start_thread, s);
     if (error)
         give_back(s);
@@ -178,11 +202,12 @@ EXPORT int thrd_create(pthread_t *thread, int (*function)(void *), void *argumen
         *(void **)&next_create_c11 = dlsym(RTLD_NEXT, "thrd_create");
     if (!next_create_c11)
         return 2;
-    struct start *s = process_start() && end_known ? take_start() : NULL;
     errno = saved;
+    struct start *s = prepare();
     if (!s)
         return next_create_c11(thread, function, argument);
-    *s = (struct start){.function_c11 = function, .argument = argument};
+    s->function_c11 = function;
+    s->argument = argument;
     int error = next_create_c11(thread, start_thread_c11, s);
     if (error)
         give_back(s);

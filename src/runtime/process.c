@@ -6,6 +6,7 @@
 #include "runtime/hot.h"
 #include "runtime/options.h"
 #include "runtime/probe.h"
+#include "runtime/thread_delay.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -230,10 +231,12 @@ static void forked_child(void)
     module_forget_all();
     site_forget_all();
     probe_forget_all();
+    thread_delay_forget_all();
 }
 
 static void thread_ended(void *t)
 {
+    thread_delay_end(t);
     if (loupe_tls.self == t)
         loupe_tls = (struct runtime_tls){.ready = &loupe_nobody};
     probe_thread_ended();

@@ -5,6 +5,7 @@
 #include "runtime/hot.h"
 #include "runtime/probe.h"
 #include "runtime/process.h"
+#include "runtime/thread_delay.h"
 
 #include <errno.h>
 #include <string.h>
@@ -65,14 +66,14 @@ static struct thread *new_thread(uint32_t index)
 }
 
 /* How its time differs from real time, and what events cost it: a thread of the program begins
- * with no delay, whatever that of the one was that had the block before. */
+ * with what it has got from others, whatever was that of the one that had the block before. */
 static void start_delay(struct thread *t)
 {
     static uint32_t calibrated; /* atomic; by process and clock, which a forked child shares */
     if (!__atomic_exchange_n(&calibrated, 1, __ATOMIC_RELAXED))
         event_calibrate();
     event_costs(t);
-    thread_delay_set(t, 0);
+    thread_delay_set(t, thread_delay_first());
     int64_t before = t->block->delay - t->block->delay_before;
     t->block->delay_before += before; /* readers see none of it, but its cost as before */
     t->block->received_before += before;
@@ -113,6 +114,7 @@ struct thread *thread_acquire(void)
     t->block->depth = 0;
     probe_take_over(t);
     start_delay(t);
+    preempt_wait(t);
     loupe_tls.self = t;
     tls_settle(&loupe_tls);
     thread_end_arm(t);
@@ -189,6 +191,14 @@ static void reset_block(struct thread *t)
 #undef X
         }
     }
+}
+
+static void reset_preempted(struct thread *t)
+{
+    preempt_end(t);
+#define X(name, unit, merge) t->block->name = 0;
+    RECORD_PREEMPTED_FIELDS(X)
+#undef X
 }
 
 static void note_reset(uint64_t now)
@@ -280,11 +290,15 @@ bool thread_control(struct thread *t)
         if (t->probes)
             probe_reset(t->probes);
         forget_delay(t->block);
+        reset_preempted(t);
+        preempt_start(t);
         __atomic_store_n(&t->block->resets, resets, __ATOMIC_RELEASE);
     }
     bool off = word & RECORD_CONTROL_OFF;
-    if (off != t->off)
+    if (off != t->off) {
         switch_delay(t, off);
+        (off ? preempt_end : preempt_start)(t);
+    }
     if (off != (loupe_process.writer.header->off_since != 0))
         note_switch(off, now);
     t->off = off;

@@ -8,6 +8,7 @@
 
 #include "record/layout.h"
 #include "record/writer.h"
+#include "runtime/preempt.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -94,12 +95,15 @@ struct thread {
     int64_t taken;                /* -1; 0: nothing is taken out of the times that are recorded, */
     int64_t told;                 /* nor (0) what others' delay has caused */
     struct event_cost full_cost;  /* of the full way, when nothing is looked up there */
+    uint64_t look_at;             /* when to see next whether it has lost its processor, */
+    void (*look)(void);           /* and by what */
     /* Sites that are good as they are, by a hash of their return address; emptied when `control`
      * changes. */
     uintptr_t near_address[NEAR_SITES];
     struct site *near_site[NEAR_SITES];
     int64_t own_delay;
     int64_t received; /* of the delay, in 1/256 ticks: what came from others */
+    struct preempt preempt;
     int64_t measured; /* of it: what slow paths have cost */
     uint64_t extra;   /* a test's wish: ticks that every event is to cost more */
     uint32_t block_index;

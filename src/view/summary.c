@@ -116,6 +116,8 @@ static void put_share(struct strbuf *text, double seconds, double all, const cha
                   fabs(percent) < 9.95 ? 1 : 0, percent);
 }
 
+static const double worth_saying = 0.005; /* of the time: below that, nothing competes with it */
+
 static void line_spent(const struct part *p)
 {
     struct run_rank all = query_all(p->run);
@@ -126,6 +128,8 @@ static void line_spent(const struct part *p)
     put_share(&text, run_rank_compute(&all), time, "compute");
     put_share(&text, all.sync_s, time, "waiting");
     put_share(&text, run_rank_transfer(&all), time, "transfer");
+    if (all.preempted_s >= worth_saying * time)
+        put_share(&text, all.preempted_s, time, "preempted");
     line_text(p, "ranks' time", text.text);
     strbuf_free(&text);
 }

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Time in which a thread could run and another had its processor: more ranks than cores, other
+ * jobs. It is no computation, though it passes between two communications.
+ *
+ * The kernel knows it, and asking takes a microsecond or two. So threads that communicate look once
+ * in a while (LOOK_EVERY), where the clock has been read anyway: when a communication begins, and
+ * what was lost since the last look was outside MPI; or when one ends, and it was inside as far as
+ * that call was long enough. What lies between two looks:
+ *
+ *     involuntary switches   blocked         lost
+ *     no                     any             nothing
+ *     yes                    no              all the time in which it had no processor
+ *     yes                    yes             not known from this: /proc/thread-self/schedstat has
+ * the time it waited for one, and is read now and then
+ *
+ * Giving the processor away by sched_yield counts as involuntary there; MPIs do so while they wait.
+ */
+#ifndef LOUPE_RUNTIME_PREEMPT_H
+#define LOUPE_RUNTIME_PREEMPT_H
+
+#include "record/export.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thread;
+
+/* What was last found out, of one thread. */
+struct preempt {
+    bool known;      /* there was a look */
+    uint64_t looked; /* when, ticks, */
+    uint64_t cost;   /* and how long it took */
+    uint64_t inside; /* told to the next look: how long the call took that ended; 0: one begins */
+    /* when the processor was last lost or given up */
+    uint64_t ticks, wall, cpu; /* the same moment; ns */
+    uint64_t switches, blocks; /* involuntary, voluntary */
+    /* not known yet which part of these was lost; ticks, and all of it in ns */
+    uint64_t unsure, unsure_mpi, unsure_ns;
+    /* schedstat: when read, what it said, and what has been found lost since */
+    uint64_t read_at, waited, found_ns;
+};
+
+/* The look; keeps every register. In place of `look` of struct thread. */
+void preempt_look(void) __attribute__((no_caller_saved_registers));
+/* The calling thread's time begins: at its first event from now on; now, at the end of MPI_Init and
+ * where measurement begins again. */
+void preempt_wait(struct thread *t);
+void preempt_start(struct thread *t) EXPORT_AS(preempt_start);
+/* It ends, or measurement does: the last look. */
+void preempt_end(struct thread *t) EXPORT_AS(preempt_end);
+
+#endif
