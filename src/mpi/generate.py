@@ -306,7 +306,7 @@ COMPLETE = """\
             waiting_drop(&w, loupe_tls.self, {requests}, NULL);
         return returned;
     }}
-    uint64_t looked = clock_now();
+    struct spending spent = spending_begin(e.thread);
     waiting_begin(&w, e.thread, {count}, {requests}, {status}, {status} == {ignore});
     event_start(&e);
     int returned = NEXT(via, {psymbol}, {name})({swapped});
@@ -319,8 +319,8 @@ COMPLETE = """\
         waiting_drop(&w, e.thread, {requests}, {known});
     }}
     if (!w.none) {{
-        event_spent(e.thread, (int64_t)((e.begin - looked) << RECORD_TIME_SHIFT));
-        event_spent_since(e.thread, e.now);
+        spending_call(&spent, &e);
+        spending_end(e.thread, &spent);
     }}
     event_leave(&e);
     return returned;
@@ -380,7 +380,8 @@ def wrapper(call):
     if after:
         after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{indent(expand(after), 8)}    }}\n"
     if call.cls in MANY:
-        after += "    event_spent_since(e.thread, e.now);\n"
+        after = ("    struct spending spent = spending_begin(e.thread);\n" + after +
+                 "    spending_end(e.thread, &spent);\n")
     if call.cls in ("mrecv", "imrecv"):
         after += "    if (info)\n        comm_release(info);\n"
     before = indent(BEFORE.get(call.cls, ""), 4)
