@@ -136,6 +136,17 @@ bool meet_join_world(uint64_t id, int32_t world, uint64_t number, uint64_t now,
     return true;
 }
 
+/* One who need not be there: not to be there is no reason to look less often. */
+static bool glimpse(struct meet *m, int32_t rank, uint64_t number, uint64_t now,
+                    struct meet_slot *seen)
+{
+    uint64_t key = meet_key(m->id, number);
+    if (meet_read(m->members[rank].ring, number, key, now, seen))
+        return true;
+    const struct meet_slot *ring = ring_of(m->members[rank].world, m->id);
+    return ring && meet_read(ring, number, key, now, seen);
+}
+
 static void learn(uint32_t *least, uint64_t took)
 {
     if (took < UINT32_MAX && (!*least || took < *least))
@@ -153,8 +164,8 @@ bool meet_held_up(struct meet *m, uint64_t number, uint64_t since, uint64_t now,
         if (i == m->me)
             continue;
         /* Who has not begun has held nobody up; of those elsewhere nothing is known. */
-        if (meet_see(m, i, number, now, &seen) ? seen.begin > since + usual
-                                               : !on_this_node(m->members[i].world))
+        if (glimpse(m, i, number, now, &seen) ? seen.begin > since + usual
+                                              : !on_this_node(m->members[i].world))
             return true;
     }
     return false;

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-uint32_t options_peers(void);  /* peers=N: peers per statement and thread */
+uint32_t options_peers(void);  /* peers=N: per statement, thread and direction */
 uint32_t options_budget(void); /* budget=N%|off, in 1/100 % or RECORD_BUDGET_OFF */
 /* compensation=full|local|none: enum record_compensation */
 uint32_t options_compensation(void);

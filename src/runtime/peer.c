@@ -24,7 +24,7 @@ static bool reserve(struct peer_index *x)
 {
     if (x->mask && 2 * (x->count + 1) <= x->mask + 1)
         return true;
-    struct peer_index bigger = {.mask = x->mask ? 2 * x->mask + 1 : 7, .count = x->count};
+    struct peer_index bigger = {.mask = x->mask ? 2 * x->mask + 1 : 7};
     bigger.slots = arena_alloc((bigger.mask + 1) * sizeof *bigger.slots);
     if (!bigger.slots)
         return false;
@@ -84,7 +84,7 @@ struct record_peer *event_peer_slow(struct thread *t, struct site *site, int32_t
         p = slot->record;
     }
     uint64_t began = p ? 0 : clock_now();
-    if (!p && (x->count >= loupe_process.peers_max || !reserve(x))) {
+    if (!p && (x->kept[direction] >= loupe_process.peers_max || !reserve(x))) {
         int saved = errno;
         p = others(t, site, direction);
         errno = saved;
@@ -98,6 +98,7 @@ struct record_peer *event_peer_slow(struct thread *t, struct site *site, int32_t
             return others(t, site, direction);
         *find(x, rank, direction) = (struct peer_slot){p, rank, direction};
         x->count++;
+        x->kept[direction]++;
         event_spent_since(t, began);
     }
     site->last_rank[direction] = rank;

@@ -24,6 +24,7 @@ struct peer_index {
     struct peer_slot *slots;
     uint32_t mask; /* slots - 1; 0: none yet */
     uint32_t count;
+    uint32_t kept[RECORD_DIRECTIONS]; /* of `count` */
     struct record_peer *others[RECORD_DIRECTIONS];
 };
 

@@ -43,8 +43,8 @@ def adds_up(node, what):
           f"{what}: all of the waiting is for somebody", node["sync_s"], node.get("peers"))
 
 
-def two_ranks(*more, rounds=ROUNDS, measured=ROUNDS):
-    """Rank 1 is late; what is not looked at (Bcast of the latecomer) does not wait."""
+def two_ranks(*more, rounds=ROUNDS, seen=(ROUNDS, ROUNDS)):
+    """Rank 1 is late; `seen`: rounds that each rank measures."""
     run = lt.monitor_checked("latecomer", 2, int(NAP * 1000), rounds, *more)
     for marker, call in WAITS.items():
         node = run.at(marker, call)
@@ -52,17 +52,18 @@ def two_ranks(*more, rounds=ROUNDS, measured=ROUNDS):
             continue
         adds_up(node, f"@{marker}")
         sync = sync_by_rank(node).get(0, 0)
-        lt.ok(LEAST * NAP * measured <= sync <= MOST * NAP * measured,
-              f"@{marker}: rank 0 waits {measured} times {NAP} s", sync, node)
+        lt.ok(LEAST * NAP * seen[0] <= sync <= MOST * NAP * seen[0],
+              f"@{marker}: rank 0 waits {seen[0]} times {NAP} s", sync, node)
         waited = sync_by_pair(node)
         lt.ok(waited.get((0, 1), 0) >= 0.99 * sync, f"@{marker}: for rank 1", waited)
-        lt.equal(node["count"], 2 * measured, f"@{marker}: executions")
+        lt.equal({r["rank"]: r["count"] for r in node["ranks"]}, dict(enumerate(seen)),
+                 f"@{marker}: executions")
         lt.equal(node.get("uncertain", 0), 0, f"@{marker}: that is certain")
     for marker, call in NONE.items():
         node = run.at(marker, call)
         lt.ok(node["sync_s"] < 0.2 * NAP, f"@{marker}: nobody waits", node)
     late = run.at("late-wait", "MPI_Waitall")
-    lt.ok(sync_by_rank(late).get(1, 0) < 0.2 * NAP * measured,
+    lt.ok(sync_by_rank(late).get(1, 0) < 0.2 * NAP * seen[1],
           "@late-wait: who waits last for what was posted in time waits for nobody", late)
     return run
 
@@ -73,11 +74,22 @@ def measured_throughout():
     lt.ok(sync_by_rank(split)[0] >= LEAST * NAP, "@split: making a communicator waits too", split)
     ranks = {r["rank"]: r for r in run.report["ranks"]}
     lt.ok(ranks[0]["sync_s"] > 5 * ranks[1]["sync_s"], "rank 0 waits, rank 1 does not", ranks)
+    ahead = run.at("ahead", "MPI_Bcast")
+    lt.ok(ahead.get("uncertain", 0) > 0, "@ahead: a root that is out of sight is uncertain", ahead)
+    lt.ok(sync_by_rank(ahead).get(1, 0) < 0.2 * NAP, "@ahead: it is not waited for", ahead)
+    step = run.at("in-step", "MPI_Barrier")
+    lt.equal(step.get("uncertain", 0), 0, "@in-step: the next one is certain again")
+    lt.ok(sync_by_rank(step)[0] >= LEAST * NAP, "@in-step: rank 0 waits", step)
 
 
 def measured_half():
     """Numbers stay in step while measurement is off."""
     two_ranks("off", rounds=2 * ROUNDS)
+
+
+def measured_by_one():
+    """Who does not measure is there for the others all the same."""
+    two_ranks("one", rounds=2 * ROUNDS, seen=(2 * ROUNDS, ROUNDS))
 
 
 def four_ranks():
@@ -98,4 +110,4 @@ def four_ranks():
              "@bcast of four: the root is waited for, whom else is not known")
 
 
-lt.main(measured_throughout, measured_half, four_ranks)
+lt.main(measured_throughout, measured_half, measured_by_one, four_ranks)

@@ -3,11 +3,16 @@
  * In each of these collectives one rank is late by MS milliseconds, ROUNDS times: the last one
  * (rank 0 of the reversed communicator), where it matters who is the root or comes first.
  *
- *     latecomer MS ROUNDS [off]     off: measurement is off in every second round
+ *     latecomer MS ROUNDS [off|one]   off: measurement is off in every second round; one: only
+ *                                     that of the last rank
+ *
+ * In the end rank 0 runs ahead by RUN_AHEAD broadcasts.
  */
 #include "checksum.h"
 #include <string.h>
 #include <time.h>
+
+enum { RUN_AHEAD = 40 };
 
 static void be_late(int late, int ms)
 {
@@ -18,7 +23,7 @@ static void be_late(int late, int ms)
 int main(int argc, char **argv)
 {
     int rank, size, rank_here, ms = argument(argc, argv, 1, 20);
-    int rounds = argument(argc, argv, 2, 3), half = argc > 3 && !strcmp(argv[3], "off");
+    int rounds = argument(argc, argv, 2, 3), off = 0;
     long mine, sum, all[64];
     MPI_Comm turned, alone;
     MPI_Request request;
@@ -26,6 +31,8 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     int late = rank == size - 1;
+    if (argc > 3)
+        off = !strcmp(argv[3], "off") || (late && !strcmp(argv[3], "one"));
     uint64_t check = 0;
     be_late(late, ms);
     /* @split */
@@ -33,7 +40,7 @@ int main(int argc, char **argv)
     MPI_Comm_split(MPI_COMM_WORLD, rank, 0, &alone);
     MPI_Comm_rank(turned, &rank_here);
     for (int round = 0; round < rounds; round++) {
-        if (half)
+        if (off)
             MPI_Pcontrol(round % 2 ? 0 : 1);
         mine = rank + round;
         MPI_Barrier(MPI_COMM_WORLD); /* @begin */
@@ -56,7 +63,7 @@ int main(int argc, char **argv)
         MPI_Allgather(&mine, 1, MPI_LONG, all, 1, MPI_LONG, MPI_COMM_WORLD); /* @allgather */
         check = mix(check, all, (size_t)size * sizeof *all);
         be_late(late, ms);
-        MPI_Ibarrier(turned, &request); /* @ibarrier */
+        MPI_Ibarrier(turned, &request);        /* @ibarrier */
         MPI_Wait(&request, MPI_STATUS_IGNORE); /* @wait */
         MPI_Barrier(turned);
         /* Posted in time, waited for late: then nobody is waited for, but at the barrier. */
@@ -68,8 +75,14 @@ int main(int argc, char **argv)
         be_late(late, ms);
         MPI_Allreduce(&mine, &sum, 1, MPI_LONG, MPI_SUM, alone); /* @alone */
     }
-    if (half)
+    if (off)
         MPI_Pcontrol(1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    be_late(rank != 0, ms);
+    for (int i = 0; i < RUN_AHEAD; i++)
+        MPI_Bcast(&check, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD); /* @ahead */
+    be_late(late, ms);
+    MPI_Barrier(MPI_COMM_WORLD); /* @in-step */
     print_checksum(check);
     MPI_Comm_free(&turned);
     MPI_Comm_free(&alone);

@@ -221,6 +221,11 @@ static void test_held_up(void)
     write_as(2, 77, 3, 900, 0);
     ok(!meet_held_up(m, 3, 2000, 5100, &least), "longer, but all were there before");
     ok(least == 100, "the least is kept");
+    for (uint64_t number = 4; number < 40; number++)
+        meet_held_up(m, number, 2000, 5100, &least);
+    write_as(1, 77, 41, 900, 0);
+    struct meet_slot seen;
+    ok(meet_see(m, 1, 41, NOW, &seen), "who was not needed and not there is seen when it comes");
     elsewhere = true;
     ok(meet_held_up(m, 3, 2000, 5100, &least), "longer, and one is elsewhere: perhaps");
     meet_free(m);
