@@ -5,7 +5,7 @@ early messages. Without it the delay would be gone at each receive, and this tes
 import loupetest as lt
 import truth
 
-BOUND = 0.1
+BOUND = 0.25
 JOBS = 16  # of the half program
 
 
@@ -16,7 +16,7 @@ def early():
     lt.ok(measured > 1.4 * plain, "the probes slow rank 1", measured / plain)
     # What would be left of the delay of rank 1: what its last job made.
     without = measured - (measured - local) / JOBS
-    lt.ok(without > (1 + 3 * BOUND) * plain, "a rule without slack would be far outside of the bound",
+    lt.ok(without > (1 + 1.5 * BOUND) * plain, "a rule without slack would be far outside of the bound",
           without / plain)
 
 

@@ -14,13 +14,13 @@ BENCH.env = lt.environment()
 ROUNDS = 10
 
 
-def rounds(program, good, *args, options="budget=off", most=ROUNDS):
+def rounds(program, good, *args, options="budget=off", kind="probed", most=ROUNDS):
     """The table of a program once `good` holds for it, and at least two rounds in any case."""
     table = timetable.Table()
     BENCH.build(program)
     for i in range(most):
         plain = BENCH.plain(program, *args)
-        table.add(plain, *BENCH.watched(program, *args, options=options))
+        table.add(plain, *BENCH.watched(program, *args, options=options, kind=kind))
         if i and good(table):
             break
     return table

@@ -36,7 +36,7 @@ static uint64_t share(uint64_t x, long i, int side)
     double begin = clock_now();
     long grains = (i / 16 + side) % 2 ? 90000 : 60000;
     if ((i / 8 + side) % 2) {
-        x = fine_share(x, grains);
+        x = fine_share(x, grains + grains / 3);
         stage("fine_share", begin);
     } else {
         x = coarse_share(x, grains);
