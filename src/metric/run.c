@@ -71,7 +71,7 @@ void run_free(struct run *run)
 struct run_rank *run_add_rank(struct run *run)
 {
     struct run_rank *rank = VEC_PUSH(run->ranks, run->rank_count, run->rank_room);
-    rank->preempted_s = rank->probe_error_s = NAN;
+    rank->preempted_s = rank->preempted_mpi_s = rank->probe_error_s = NAN;
     return rank;
 }
 
@@ -308,7 +308,8 @@ double run_rank_time(const struct run_rank *rank)
 
 double run_rank_compute(const struct run_rank *rank)
 {
-    return run_rank_time(rank) - rank->mpi_s;
+    double preempted = isnan(rank->preempted_s) ? 0 : rank->preempted_s;
+    return run_rank_time(rank) - rank->mpi_s - preempted;
 }
 
 double run_rank_transfer(const struct run_rank *rank)

@@ -43,9 +43,10 @@ struct run_rank {
     double probe_error_s; /* how sure that is: half the 95 % interval of what probes in the source
                              cost; NAN: there were none, or it is not known */
     double init_real_s, finalize_real_s;
-    double mpi_s;       /* inside MPI between init and finalize */
-    double sync_s;      /* part of it: waiting for others; the rest is transfer */
-    double preempted_s; /* kept from running by other processes; NAN: not known */
+    double mpi_s;           /* inside MPI between init and finalize */
+    double sync_s;          /* part of it: waiting for others; the rest is transfer */
+    double preempted_s;     /* kept from running by others, outside MPI; NAN: not known */
+    double preempted_mpi_s; /* the same inside MPI */
 #define X(name, unit, merge) uint64_t name;
     RECORD_PAIRING_FIELDS(X)
 #undef X
@@ -150,8 +151,8 @@ size_t run_hot_path(const struct run *run, uint32_t from, uint32_t **path);
  * no place among the most expensive statements, and no part in their procedure's sum. */
 bool run_outside_time(const struct graph_node *node);
 double run_rank_time(const struct run_rank *rank);    /* virtual: real_s - overhead_s */
-double run_rank_compute(const struct run_rank *rank); /* outside MPI */
-/* Inside MPI and not waiting: time = compute + sync + transfer. */
+double run_rank_compute(const struct run_rank *rank); /* outside MPI, and not preempted */
+/* Inside MPI and not waiting: time = compute + preempted + sync + transfer. */
 double run_rank_transfer(const struct run_rank *rank);
 /* The same of a value; those of a region are not known. */
 double run_value_transfer(const struct run_value *value);

@@ -92,7 +92,8 @@ const char *const store_select[STORE_TABLES] = {
 
 const char *const store_views =
     "CREATE VIEW process AS SELECT *, real_s - overhead_s AS time_s,\n"
-    "    real_s - overhead_s - mpi_s AS compute_s, mpi_s - sync_s AS transfer_s FROM rank;"
+    "    real_s - overhead_s - mpi_s - coalesce(preempted_s, 0) AS compute_s,\n"
+    "    mpi_s - sync_s AS transfer_s FROM rank;"
     "CREATE VIEW statement AS SELECT n.id, n.kind, n.name, n.file, n.line, n.procedure,\n"
     "    m.count, m.time_s, m.time_s / (SELECT sum(time_s) FROM process) AS share,\n"
     "    m.self_s, m.min_s, m.max_s, m.bytes, m.real_s, m.mpi_s, m.sync_s,\n"

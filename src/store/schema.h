@@ -30,6 +30,7 @@
     X(mpi_s, REAL)                                                                                 \
     X(sync_s, REAL)                                                                                \
     X(preempted_s, REAL)                                                                           \
+    X(preempted_mpi_s, REAL)                                                                       \
     X(paired, UINT64)                                                                              \
     X(missing, UINT64)                                                                             \
     X(ambiguous, UINT64)                                                                           \

@@ -58,6 +58,7 @@ struct collect {
     struct numbers module_of, name_of; /* from its indexes to the job's numbers */
     struct collect_totals *totals;
     double mpi_ticks, sync_ticks, mpi_blocks;
+    double preempted, preempted_mpi, looked_blocks;
     double cost_error, timed;
     double delay, received, delay_blocks; /* sums of what anybody may have written: no integers */
     /* of the block */
@@ -183,6 +184,9 @@ static void on_thread(void *data, uint32_t block, const struct record_thread *th
     c->delay += (double)thread->delay;
     c->received += (double)thread->received;
     c->delay_blocks += thread->delay || thread->received;
+    c->preempted += (double)thread->preempted;
+    c->preempted_mpi += (double)thread->preempted_mpi;
+    c->looked_blocks += thread->looks > 0;
 #define X(name, unit, merge) c->totals->name += thread->name;
     RECORD_PAIRING_FIELDS(X)
 #undef X
@@ -404,6 +408,7 @@ int collect_process(struct collect *c, struct record_reader *reader, uint64_t no
     c->module_of.count = c->name_of.count = c->node_of.count = 0;
     c->mpi_ticks = c->sync_ticks = c->mpi_blocks = 0;
     c->delay = c->received = c->delay_blocks = c->cost_error = c->timed = 0;
+    c->preempted = c->preempted_mpi = c->looked_blocks = 0;
     c->block_has_mpi = false;
     int torn = record_visit(reader, now, &visitor);
     if (torn < 0)
@@ -416,6 +421,9 @@ int collect_process(struct collect *c, struct record_reader *reader, uint64_t no
         totals->mpi_s = c->mpi_ticks * c->tick_s / c->mpi_blocks;
         totals->sync_s = c->sync_ticks * c->tick_s / c->mpi_blocks;
     }
+    totals->preempted_s = c->looked_blocks > 0 ? c->preempted * c->tick_s / c->looked_blocks : NAN;
+    totals->preempted_mpi_s =
+        c->looked_blocks > 0 ? c->preempted_mpi * c->tick_s / c->looked_blocks : NAN;
     if (c->delay_blocks > 0) {
         totals->delay_s = c->delay * c->tick_s / c->delay_blocks;
         totals->probe_s = (c->delay - c->received) * c->tick_s / c->delay_blocks;

@@ -20,6 +20,7 @@ struct collect_totals {
     double probe_s;       /* the part of it that their own probes made */
     double probe_error_s; /* half the interval of what probes in the source have; NAN: none */
     double mpi_s, sync_s;
+    double preempted_s, preempted_mpi_s; /* of those that looked; NAN: none did */
 #define X(name, unit, merge) uint64_t name;
     RECORD_PAIRING_FIELDS(X)
 #undef X

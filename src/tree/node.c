@@ -117,6 +117,8 @@ static void set_totals(struct run_rank *rank, const struct collect_totals *total
     rank->probe_error_s = totals->probe_error_s;
     rank->mpi_s = totals->mpi_s;
     rank->sync_s = totals->sync_s;
+    rank->preempted_s = totals->preempted_s;
+    rank->preempted_mpi_s = totals->preempted_mpi_s;
 #define X(name, unit, merge) rank->name = totals->name;
     RECORD_PAIRING_FIELDS(X)
 #undef X

@@ -116,6 +116,8 @@ static void put_share(struct strbuf *text, double seconds, double all, const cha
                   fabs(percent) < 9.95 ? 1 : 0, percent);
 }
 
+static const double worth_saying = 0.005; /* of the time: below that, nothing competes with it */
+
 static void line_spent(const struct part *p)
 {
     struct run_rank all = query_all(p->run);
@@ -128,6 +130,11 @@ static void line_spent(const struct part *p)
     put_share(&text, run_rank_transfer(&all), time, "transfer");
     line_text(p, "ranks' time", text.text);
     strbuf_free(&text);
+    if (all.preempted_s >= worth_saying * time) {
+        put_share(&text, all.preempted_s, time, "in which others had the ranks' cores");
+        line_text(p, "preempted", text.text);
+        strbuf_free(&text);
+    }
 }
 
 /* What the probes cost, and whether every message had its header. */

@@ -40,6 +40,7 @@ static void add_odd_ranks(struct run *run)
                               .mpi_s = 3.5000000000000004,
                               .sync_s = -1e-9,
                               .preempted_s = 0.25,
+                              .preempted_mpi_s = 0.125,
                               .paired = UINT64_MAX,
                               .missing = 1,
                               .ambiguous = (uint64_t)1 << 63,
@@ -55,7 +56,8 @@ static void add_odd_ranks(struct run *run)
                               .signal = 9,
                               .real_s = NAN,
                               .overhead_s = INFINITY,
-                              .preempted_s = NAN};
+                              .preempted_s = NAN,
+                              .preempted_mpi_s = NAN};
     rank = run_add_rank(run);
     *rank = (struct run_rank){.rank = -1, .state = RUN_ABORTED, .host = xstrdup("")};
 }
@@ -184,6 +186,7 @@ static const char *rank_difference(const struct run_rank *a, const struct run_ra
         !same_real(a->probe_s, b->probe_s) || !same_real(a->init_real_s, b->init_real_s) ||
         !same_real(a->finalize_real_s, b->finalize_real_s) || !same_real(a->mpi_s, b->mpi_s) ||
         !same_real(a->sync_s, b->sync_s) || !same_real(a->preempted_s, b->preempted_s) ||
+        !same_real(a->preempted_mpi_s, b->preempted_mpi_s) ||
         !same_real(a->probe_error_s, b->probe_error_s))
         return "a rank's times";
     return a->events != b->events || a->threads != b->threads ||
