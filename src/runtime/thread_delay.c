@@ -49,6 +49,8 @@ void party_met(const struct party *self, const struct meeting *m)
     *t->delay += moved;
     t->apart += moved; /* not what its probes have cost */
     t->received += moved;
+    if (t->off)
+        return; /* readers see none of it */
     t->block->received = t->received >> RECORD_TIME_SHIFT;
     t->block->delay = *t->delay >> RECORD_TIME_SHIFT;
 }

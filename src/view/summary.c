@@ -132,6 +132,11 @@ static void line_spent(const struct part *p)
         put_share(&text, all.preempted_s, time, "preempted");
     line_text(p, "ranks' time", text.text);
     strbuf_free(&text);
+    if (all.preempted_s >= worth_saying * time) {
+        put_share(&text, all.preempted_s, time, "in which others had the ranks' cores");
+        line_text(p, "preempted", text.text);
+        strbuf_free(&text);
+    }
 }
 
 /* What the probes cost, and whether every message had its header. */

@@ -216,10 +216,11 @@ static void *first_thread(void *unused)
     return unused;
 }
 
-static void *second_thread(void *unused)
+static void *second_thread(void *creator)
 {
     event(0x9000, 100, NULL);
-    ok(delay() < (int64_t)(100 * MS) * 256, "a thread begins without the delay of the one before");
+    ok(delay() - (int64_t)(intptr_t)creator < (int64_t)(100 * MS) * 256,
+       "a thread begins with the delay of who starts it, not of the one before");
     struct readings *r = read_back();
     ok(r->blocks == 2, "whose block it has");
     struct record_thread *block = loupe_tls.self->block;
@@ -227,7 +228,7 @@ static void *second_thread(void *unused)
     thread_delay_set(loupe_tls.self, (int64_t)(7 * MS) * 256);
     ok(block->delay == 7 * MS && near((double)(block->delay - block->received), (double)own, 1),
        "what it gets from others is not its own cost");
-    return unused;
+    return creator;
 }
 
 static void test_threads(void)
@@ -235,7 +236,7 @@ static void test_threads(void)
     pthread_t thread;
     pthread_create(&thread, NULL, first_thread, NULL);
     pthread_join(thread, NULL);
-    pthread_create(&thread, NULL, second_thread, NULL);
+    pthread_create(&thread, NULL, second_thread, (void *)(intptr_t)delay());
     pthread_join(thread, NULL);
 }
 
