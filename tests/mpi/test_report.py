@@ -35,7 +35,7 @@ MASKS = (
     (r" +", " "),
     (r"^ ?(PERCENT|-) TIME TIME (TIME|-) (TIME|-) (?=\d)", r"\1 TIME TIME WAIT TRANSFER "),
 )
-CHANCE = re.compile(r"^headers | of waiting")  # who waits here is chance
+CHANCE = re.compile(r"^headers | of waiting|^preempted ")  # who waits here is chance
 
 
 def on_terminal(command, columns=200):
