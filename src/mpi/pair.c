@@ -46,6 +46,23 @@ static const struct comm_info *known_comm(struct event *e, MPI_Comm comm)
     return comm == ABI_COMM_NULL ? NULL : comm_of(e->site, comm);
 }
 
+void fast_waited_slow(struct thread *t, struct site *site, int32_t rank, uint64_t sync)
+{
+    struct record_peer *p = event_find_peer(t, site, rank, RECORD_RECEIVED);
+    if (p)
+        p->sync += sync;
+}
+
+/* Settles an event whose meeting has taken place. */
+static void pairing_met(struct event *e, const struct pairing *p)
+{
+    uint64_t sync = pairing_sync(p);
+    event_settle_met(e, &p->meeting, sync);
+    sync = sync < e->ticks ? sync : e->ticks;
+    if (sync && p->meeting.last >= 0 && pair_seen(e))
+        fast_waited_slow(e->thread, e->site, p->meeting.last, sync);
+}
+
 /* ---- sending ---- */
 
 void sending_begin(struct sending *s, struct event *e, int dest, int tag, MPI_Comm comm,
@@ -90,6 +107,24 @@ void sending_end(const struct sending *s, struct event *e, int result, int dest,
     }
 }
 
+void sending_settle(const struct sending *s, struct event *e, int result, bool synchronous)
+{
+    struct header h;
+    enum answer answer = ANSWER_NOT_NEEDED;
+    if (s->stream && result == MPI_SUCCESS && !shim_multiple && /* or the number is another's */
+        (synchronous || (s->bytes >= ANSWER_BYTES && s->bytes > s->stream->out->eager)))
+        answer = answer_read(s->stream, s->number, s->bytes, (int64_t)e->now, &h);
+    if (answer == ANSWER_THERE) {
+        struct pairing p = pairing_begin(e);
+        meeting_join(&p.meeting, h.begin, h.delay, s->stream->rank);
+        pairing_met(e, &p);
+    } else {
+        event_settle(e);
+        if (answer == ANSWER_NONE && pair_seen(e))
+            e->site->record->uncertain++;
+    }
+}
+
 int fast_unsent(struct ending *e, struct site *site, int dest, int returned)
 {
     struct near_peer *near = near_peer(site, dest, RECORD_SENT);
@@ -101,24 +136,12 @@ int fast_unsent(struct ending *e, struct site *site, int dest, int returned)
 
 /* ---- receiving ---- */
 
-void fast_waited_slow(struct thread *t, struct site *site, int32_t rank, uint64_t sync)
-{
-    struct record_peer *p = event_find_peer(t, site, rank, RECORD_RECEIVED);
-    if (p)
-        p->sync += sync;
-}
-
 void pairing_settle(struct event *e, const struct pairing *p)
 {
-    if (LIKELY(p->paired)) {
-        uint64_t sync = pairing_sync(p);
-        event_settle_met(e, &p->meeting, sync);
-        sync = sync < e->ticks ? sync : e->ticks;
-        if (sync && p->meeting.last >= 0 && pair_seen(e))
-            fast_waited_slow(e->thread, e->site, p->meeting.last, sync);
-    } else {
+    if (LIKELY(p->paired))
+        pairing_met(e, p);
+    else
         event_settle(e);
-    }
     if (pair_seen(e))
         pairing_count(p, e->site->record, e->thread->block);
 }
@@ -145,15 +168,40 @@ static bool must_match(struct receiving *r, bool alone)
     return false;
 }
 
+/* The next message from there is the one, as long as no other receive could get it. */
+static void expect_next(struct receiving *r)
+{
+    if (r->source < 0 || r->tag < 0 || posts_pending(r->info))
+        return;
+    r->stream = stream_from(r->info->id, world_rank(r->info, r->source), r->tag, &r->spare);
+    r->number = r->stream ? r->stream->count + 1 : 0;
+    r->answers = r->stream && !r->stream->loose;
+}
+
+void receiving_answer(struct receiving *r, struct event *e)
+{
+    if (r->answers && r->stream) {
+        answer_publish(r->stream, r->number, e->begin, delay_told(e->thread, e->before));
+        event_spent(e->thread, pair_publish_cost);
+    }
+}
+
 bool receiving_begin(struct receiving *r, struct event *e, int source, int tag, MPI_Comm comm,
-                     bool alone)
+                     uint64_t count, MPI_Datatype type, bool alone)
 {
     *r = (struct receiving){.source = source, .tag = tag};
     if (source == MPI_PROC_NULL)
         return false;
     r->info = known_comm(e, comm);
-    if (!shim_multiple || !r->info || !r->info->id)
+    if (!r->info || !r->info->id)
         return false;
+    bool answers = type != ABI_DATATYPE_NULL && count * type_size(e->site, type) >= ANSWER_BYTES;
+    if (!shim_multiple) {
+        if (answers)
+            expect_next(r);
+        return false;
+    }
+    r->answers = answers;
     requests_enter();
     bool match = must_match(r, alone);
     requests_leave();
@@ -261,7 +309,8 @@ static int end_long(struct ending *ending, struct site *site, int result, const 
                       .now = ending->now,
                       .before = ending->before};
     struct receiving r;
-    receiving_begin(&r, &e, status->MPI_SOURCE, status->MPI_TAG, (MPI_Comm)site->comm, true);
+    receiving_begin(&r, &e, status->MPI_SOURCE, status->MPI_TAG, (MPI_Comm)site->comm, 0,
+                    ABI_DATATYPE_NULL, true);
     receiving_end(&r, &e, result, status);
     if (r.info && result == MPI_SUCCESS)
         count_message(&e, r.info, status->MPI_SOURCE, RECORD_RECEIVED, abi_status_bytes(status),
