@@ -16,7 +16,7 @@ PUBLISH = ("    if (LIKELY(near->stream != NULL))\n"
            "        pair_publish(t, site, e.begin, e.before, near->stream, bytes);\n")
 CLASSES = {
     "send": (SEND[0] + LONG,) + SEND[1:],
-    "isend": SEND,
+    "isend": (SEND[0] + LONG,) + SEND[1:],
     "recv": ("!SAME(site->comm, comm) || shim_posts || source == MPI_ANY_SOURCE || "
              "!SAME(site->type, datatype)" + LONG,
              "    MPI_Status own_status;\n"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 int64_t pair_publish_cost, pair_take_cost;
+uint64_t pair_eager;
 
 /* A statement of the thread that no reader sees. */
 static struct site *unseen_site(struct thread *t)
@@ -107,22 +108,41 @@ void sending_end(const struct sending *s, struct event *e, int result, int dest,
     }
 }
 
-void sending_settle(const struct sending *s, struct event *e, int result, bool synchronous)
+void pairing_sent(struct pairing *p, struct stream *s, uint32_t number, uint64_t bytes)
 {
     struct header h;
-    enum answer answer = ANSWER_NOT_NEEDED;
-    if (s->stream && result == MPI_SUCCESS && !shim_multiple && /* or the number is another's */
-        (synchronous || (s->bytes >= ANSWER_BYTES && s->bytes > s->stream->out->eager)))
-        answer = answer_read(s->stream, s->number, s->bytes, (int64_t)e->now, &h);
+    int64_t ideal = p->meeting.ideal;
+    enum answer answer = answer_read(s, number, bytes, p->until, &h);
     if (answer == ANSWER_THERE) {
-        struct pairing p = pairing_begin(e);
-        meeting_join(&p.meeting, h.begin, h.delay, s->stream->rank);
-        pairing_met(e, &p);
-    } else {
-        event_settle(e);
-        if (answer == ANSWER_NONE && pair_seen(e))
-            e->site->record->uncertain++;
+        meeting_join(&p->meeting, h.begin, h.delay, s->rank);
+        if (p->meeting.ideal > ideal)
+            p->transfer = 0;
+        p->answered = true;
+    } else if (answer == ANSWER_NONE) {
+        p->uncertain = 1;
     }
+}
+
+/* With MPI_THREAD_MULTIPLE the number may be that of another thread's message. */
+static bool has_receiver(const struct sending *s, int result, bool synchronous)
+{
+    return s->stream && !s->stream->loose && result == MPI_SUCCESS && !shim_multiple &&
+           (synchronous || pair_waits(s->stream, s->bytes));
+}
+
+void sending_settle(const struct sending *s, struct event *e, int result, bool synchronous)
+{
+    struct pairing p = pairing_begin(e);
+    if (has_receiver(s, result, synchronous))
+        pairing_sent(&p, s->stream, s->number, s->bytes);
+    pairing_settle(e, &p);
+}
+
+void sending_track(const struct sending *s, struct event *e, int result, MPI_Request request,
+                   bool synchronous)
+{
+    if (has_receiver(s, result, synchronous))
+        request_track_send(e, request, s->stream, s->number, s->bytes);
 }
 
 int fast_unsent(struct ending *e, struct site *site, int dest, int returned)
@@ -138,7 +158,7 @@ int fast_unsent(struct ending *e, struct site *site, int dest, int returned)
 
 void pairing_settle(struct event *e, const struct pairing *p)
 {
-    if (LIKELY(p->paired))
+    if (LIKELY(p->paired || p->answered))
         pairing_met(e, p);
     else
         event_settle(e);

@@ -23,6 +23,12 @@
 /* What header work costs, in 1/256 ticks: found out at the start, and corrected as it goes on. */
 extern int64_t pair_publish_cost, pair_take_cost;
 void pair_calibrate(void);
+/* Messages up to so many bytes are sent without waiting for their receive; 0: not known. */
+extern uint64_t pair_eager;
+static inline bool pair_waits(const struct stream *s, uint64_t bytes)
+{
+    return bytes >= ANSWER_BYTES && bytes > pair_eager && bytes > s->out->eager;
+}
 /* In MPI_Init: everybody's board becomes known to everybody. `there`: this rank is monitored. */
 void pair_open(bool there);
 void pair_close(void);
@@ -53,6 +59,9 @@ void sending_begin(struct sending *s, struct event *e, int dest, int tag, MPI_Co
 void pair_withdraw(struct stream *s);
 /* After the call; settles the event. `synchronous`: it has waited for its receive in any case. */
 void sending_settle(const struct sending *s, struct event *e, int result, bool synchronous);
+/* The same of a send that goes on: its request is tracked if it may wait. */
+void sending_track(const struct sending *s, struct event *e, int result, MPI_Request request,
+                   bool synchronous);
 /* After it: the next time from this statement is quick. */
 void sending_end(const struct sending *s, struct event *e, int result, int dest, int tag);
 
@@ -79,6 +88,7 @@ struct pairing {
     int64_t transfer; /* of the message that was the last to be there */
     int64_t since, until;
     uint32_t paired, missing, ambiguous, reordered, uncertain;
+    bool answered; /* a receiver was met */
 };
 
 HOT struct pairing pairing_start(struct meeting m, uint64_t begin, uint64_t now)
@@ -145,6 +155,8 @@ HOT void pairing_count(const struct pairing *p, struct record_statement *s, stru
 }
 
 void pairing_settle(struct event *e, const struct pairing *p);
+/* A send of `bytes` has ended, message `number` of the stream: joins its receiver, if it waited. */
+void pairing_sent(struct pairing *p, struct stream *s, uint32_t number, uint64_t bytes);
 
 /* A blocking receive (Recv, and the receiving half of Sendrecv). */
 struct receiving {

@@ -53,7 +53,8 @@ def persistent(kind, peer, tag, size):
 
 PAIRS = {
     "send": paired(SENDING, PUBLISH, "sending_settle(&s, &e, returned, false);", SENT, **SEND_OF),
-    "isend": paired(SENDING, PUBLISH, SETTLE, SENT, **SEND_OF),
+    "isend": paired(SENDING, PUBLISH, SETTLE,
+                    "sending_track(&s, &e, returned, *request, false);\n" + SENT, **SEND_OF),
     "recv": (RECEIVING.format(match="bool match = ", alone="true", **SEND_OF), ANSWER, RECEIVED, ""),
     "sendrecv": both(BOTH_OF, False),
     "sendrecv_replace": both({**SEND_OF, "tag": "sendtag"}, False),
@@ -81,8 +82,8 @@ PAIRS = {
 def of(call):
     """What a call does: look up, publish, settle, and what comes last."""
     parts = PAIRS[call.cls]
-    if call.name.startswith("Ssend"): # it waits for its receive, whatever the size
-        parts = tuple(part.replace("returned, false", "returned, true") for part in parts)
+    if call.name.startswith(("Ssend", "Issend")): # they wait for the receive, whatever the size
+        parts = tuple(part.replace("false);", "true);") for part in parts)
     return parts
 
 

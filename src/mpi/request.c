@@ -219,6 +219,19 @@ void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
     put_in(&new);
 }
 
+void request_track_send(struct event *e, MPI_Request request, struct stream *s, uint32_t number,
+                        uint64_t bytes)
+{
+    if (request != ABI_REQUEST_NULL)
+        put_in(&(struct pending){.key = HANDLE(request),
+                                 .site = e->site,
+                                 .kind = PENDING_SEND,
+                                 .rank = SHIM_NOBODY,
+                                 .stream = s,
+                                 .number = number,
+                                 .bytes = bytes});
+}
+
 void request_track_message(struct event *e, MPI_Request request, const struct pending *message)
 {
     struct pending new = *message;

@@ -65,13 +65,13 @@ def threads():
 
 
 def late_receiver():
-    run = trap("receiver", 3, late="long-send", early="long-again")
-    sync = waited(run, "synchronous")
-    lt.ok(sync is not None and LATE / 2 < sync < LATE * 1.5, "a synchronous send waits for its receiver",
-          sync)
-    for marker in ("long-send", "synchronous"):
+    run = trap("receiver", 4, late="long-send", early="long-again")
+    for marker in ("long-send", "long-wait", "synchronous"):
+        sync = waited(run, marker)
+        lt.ok(sync is not None and LATE / 2 < sync < LATE * 1.5, f"{marker} waits for its receiver", sync)
         peers = {p["rank"] for p in run.at(marker)["peers"] if p["from"] == 1 and p["sync_s"] > LATE / 2}
         lt.equal(peers, {0}, f"{marker} waits for rank 0")
+    lt.equal({n.get("uncertain", 0) for n in run.nodes()}, {0}, "nothing is uncertain")
 
 
 def floods():

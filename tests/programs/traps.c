@@ -244,6 +244,9 @@ static void receiver(void)
         MPI_Send(b, MANY, MPI_CHAR, 0, TAG, comm);
         /* @long-again */
         MPI_Send(b, MANY, MPI_CHAR, 0, TAG, comm);
+        MPI_Isend(b, MANY, MPI_CHAR, 0, TAG, comm, &r);
+        /* @long-wait */
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
         /* @synchronous */
         MPI_Ssend(b, SOME, MPI_CHAR, 0, OTHER, comm);
     } else if (rank == 0) {
@@ -251,6 +254,8 @@ static void receiver(void)
         MPI_Recv(b, MANY, MPI_CHAR, 1, TAG, comm, MPI_STATUS_IGNORE);
         MPI_Irecv(b, MANY, MPI_CHAR, 1, TAG, comm, &r);
         MPI_Wait(&r, MPI_STATUS_IGNORE);
+        late();
+        MPI_Recv(b, MANY, MPI_CHAR, 1, TAG, comm, MPI_STATUS_IGNORE);
         late();
         MPI_Recv(b, SOME, MPI_CHAR, 1, OTHER, comm, MPI_STATUS_IGNORE);
     }
