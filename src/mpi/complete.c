@@ -151,9 +151,10 @@ static bool take(struct pending *p, struct pending *done, bool known)
     if (p && p->kind == PENDING_COLLECTIVE) {
         comm_release(p->info);
         request_take_out(p);
-    } else if (p && (p->kind == PENDING_RECV || p->kind == PENDING_READ)) {
+    } else if (p && (p->kind == PENDING_RECV || p->kind == PENDING_READ ||
+                     p->kind == PENDING_SEND)) {
         *done = *p;
-        receives = true;
+        receives = p->kind != PENDING_SEND;
         unlist(p, known);
         request_take_out(p);
     } else if (p && p->active) {
@@ -242,6 +243,8 @@ static void pair_one(struct pairing *x, struct pending *p, const MPI_Status *sta
         x->uncertain |= test && p->tested;
         return;
     }
+    if (p && p->kind == PENDING_SEND)
+        pairing_sent(x, p->stream, p->number, p->bytes);
     if (!is_receive(p) || p->rank == SHIM_NOBODY || status->MPI_SOURCE == MPI_PROC_NULL)
         return;
     if (test && p->tested)

@@ -46,6 +46,10 @@ struct ring_out {
     struct ring_slot *slots; /* NULL: no room for it; messages go without */
     uint64_t next;           /* number of the next header; the first is 1 */
     uint32_t lock;
+    int32_t me;
+    uint32_t seen;                   /* of the receiver's board */
+    uint64_t eager;                  /* sends of so many bytes did not wait for their receive */
+    const struct ring_slot *answers; /* answer.h; NULL: not seen yet */
 };
 
 struct ring_in {
@@ -57,7 +61,9 @@ struct ring_in {
     uint32_t lost;                 /* overwritten before they were taken, and not yet missed */
     bool partial;                  /* some of its messages have no header at all */
     int32_t rank, me;
-    uint32_t seen; /* of the sender's board */
+    uint32_t seen;             /* of the sender's board */
+    struct ring_slot *answers; /* answer.h; NULL: none made yet, */
+    bool no_answers;           /* nor will there be any */
     uint64_t taken[RING_SLOTS / 64];
     uint64_t least[RING_SIZES]; /* least transfer by power of two of the size; 0: none known */
 };

@@ -51,7 +51,7 @@ static void *new_ring_out(int32_t rank)
     void *slots = board_area(BOARD_RING, (uint64_t)rank, RING_SLOTS * sizeof(struct ring_slot));
     struct ring_out *r = slots ? arena_alloc(sizeof *r) : NULL;
     if (r)
-        *r = (struct ring_out){.slots = slots, .next = 1};
+        *r = (struct ring_out){.slots = slots, .next = 1, .me = own_rank};
     return r;
 }
 

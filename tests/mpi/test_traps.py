@@ -64,6 +64,16 @@ def threads():
     trap("together", 600, ranks=3)
 
 
+def late_receiver():
+    run = trap("receiver", 4, late="long-send", early="long-again")
+    for marker in ("long-send", "long-wait", "synchronous"):
+        sync = waited(run, marker)
+        lt.ok(sync is not None and LATE / 2 < sync < LATE * 1.5, f"{marker} waits for its receiver", sync)
+        peers = {p["rank"] for p in run.at(marker)["peers"] if p["from"] == 1 and p["sync_s"] > LATE / 2}
+        lt.equal(peers, {0}, f"{marker} waits for rank 0")
+    lt.equal({n.get("uncertain", 0) for n in run.nodes()}, {0}, "nothing is uncertain")
+
+
 def floods():
     trap("flooded", 400 + 3, 400, late="flooded-late")
     trap("flooded", 600 + 3, 600, missing=600 - RING, late="flooded-late")
@@ -71,4 +81,4 @@ def floods():
     trap("flooded", many + 3, many, missing=many - RING, late="flooded-late")
 
 
-lt.main(wildcards, requests, unseen_sender, communicators, threads, floods)
+lt.main(wildcards, requests, unseen_sender, communicators, threads, late_receiver, floods)

@@ -233,6 +233,35 @@ static void matched(void)
     got(a);
 }
 
+/* Long and synchronous sends whose receiver is late. */
+static void receiver(void)
+{
+    enum { MANY = 1 << 20, SOME = 2048 };
+    char *b = calloc(1, MANY);
+    MPI_Request r;
+    if (rank == 1) {
+        /* @long-send */
+        MPI_Send(b, MANY, MPI_CHAR, 0, TAG, comm);
+        /* @long-again */
+        MPI_Send(b, MANY, MPI_CHAR, 0, TAG, comm);
+        MPI_Isend(b, MANY, MPI_CHAR, 0, TAG, comm, &r);
+        /* @long-wait */
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        /* @synchronous */
+        MPI_Ssend(b, SOME, MPI_CHAR, 0, OTHER, comm);
+    } else if (rank == 0) {
+        late();
+        MPI_Recv(b, MANY, MPI_CHAR, 1, TAG, comm, MPI_STATUS_IGNORE);
+        MPI_Irecv(b, MANY, MPI_CHAR, 1, TAG, comm, &r);
+        MPI_Wait(&r, MPI_STATUS_IGNORE);
+        late();
+        MPI_Recv(b, MANY, MPI_CHAR, 1, TAG, comm, MPI_STATUS_IGNORE);
+        late();
+        MPI_Recv(b, SOME, MPI_CHAR, 1, OTHER, comm, MPI_STATUS_IGNORE);
+    }
+    free(b);
+}
+
 /* More in flight than headers are kept for; then one that is late. */
 static void flooded(int count)
 {
@@ -348,7 +377,7 @@ int main(int argc, char **argv)
     } traps[] = {{"reverse", reverse},     {"specific", specific}, {"beside", beside},
                  {"cancelled", cancelled}, {"freed", freed},       {"inactive", inactive},
                  {"past", past_us},        {"matched", matched},   {"reused", reused},
-                 {"between", between},     {"together", together}};
+                 {"between", between},     {"together", together}, {"receiver", receiver}};
     for (size_t i = 0; i < sizeof traps / sizeof *traps; i++)
         if (!strcmp(what, traps[i].name))
             traps[i].run();

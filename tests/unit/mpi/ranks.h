@@ -29,7 +29,7 @@ static char test_dir[64];
 __attribute__((unused)) static void common_open(void)
 {
     common = mmap(NULL, sizeof *common, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    strcpy(test_dir, "/dev/shm/loupe-test-XXXXXX");
+    snprintf(test_dir, sizeof test_dir, "/dev/shm/loupe-test-XXXXXX");
     if (common == MAP_FAILED || !mkdtemp(test_dir))
         exit(2);
 }

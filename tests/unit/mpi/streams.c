@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which header a message gets. A sender puts into `begin` what the message is: 1000 times the tag,
  * plus the number in the stream; the receiver looks whether it got that. */
+#include "mpi/answer.h"
 #include "ranks.h"
 
 enum { MILLION = 1000000 };
@@ -215,6 +216,37 @@ static void receive_lossy(void)
         count(receive(2, i));
 }
 
+/* ---- what goes back to the sender ---- */
+
+enum { LONG = 100000 };
+
+static void send_answered(void)
+{
+    struct header h;
+    struct stream spare, *s = stream_to(COMM, 0, 1, &spare);
+    stream_publish(s, 10, 0, 0, LONG);
+    stream_publish(s, 20, 0, 0, LONG);
+    stream_publish(s, 30, 0, 0, LONG);
+    common->result[0] = answer_read(s, 1, LONG, 1000, &h) == ANSWER_NONE;
+    reach(1);
+    await(2);
+    common->result[1] =
+        answer_read(s, 2, LONG, 1000, &h) == ANSWER_THERE && h.begin == 500 && h.delay == -7;
+    common->result[2] = answer_read(s, 1, LONG, 1000, &h) == ANSWER_NONE;
+    common->result[3] =
+        answer_read(s, 3, LONG, 600, &h) == ANSWER_NOT_NEEDED && s->out->eager == LONG;
+    common->result[4] = answer_read(s, 2 + ANSWERS, LONG, 1000, &h) == ANSWER_NONE;
+}
+
+static void receive_answering(void)
+{
+    struct stream spare, *s = stream_from(COMM, 1, 1, &spare);
+    await(1);
+    answer_publish(s, 2, 500, -7);
+    answer_publish(s, 3, 700, 0);
+    reach(2);
+}
+
 int main(void)
 {
     const uint64_t *r;
@@ -249,6 +281,12 @@ int main(void)
     ok(run_ranks(receive_lossy, send_lossy), "lost headers of two streams");
     ok(r[4] == 0 && r[5] == 1 && r[6] == 1, "the first is missing, the others are paired");
     ok(r[1] == RING_SLOTS - 2 && r[0] == 2 && !r[2], "so in the other stream");
+
+    ok(run_ranks(receive_answering, send_answered), "answers to a sender");
+    ok(r[0], "none before any receive was posted");
+    ok(r[1], "of the message that it is about");
+    ok(r[2] && r[4], "not of another");
+    ok(r[3], "a send that ended before its receive was posted did not wait");
     common_close();
     return tap_done();
 }
