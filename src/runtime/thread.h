@@ -32,8 +32,8 @@ struct stream; /* of the MPI layer */
 /* A rank in the site's last communicator, and where its messages are counted. */
 struct near_peer {
     struct record_peer *record;
-    int32_t rank;  /* NEAR_NONE: empty */
-    int32_t world; /* the same process in MPI_COMM_WORLD */
+    int32_t rank;          /* NEAR_NONE: empty */
+    int32_t world;         /* the same process in MPI_COMM_WORLD */
     struct stream *stream; /* of the messages with `tag`; NULL: they have no headers */
     int32_t tag;           /* the last one; NEAR_NONE: not known */
 };
@@ -108,7 +108,7 @@ struct thread {
     uint32_t shift, slot_mask, slot_count;
     struct probe_thread *probes; /* NULL: none yet */
     struct site *others;         /* statement 0 of the block, for what does not fit */
-    struct site *unseen;         /* for events while measurement is off; no reader sees its record */
+    struct site *unseen; /* for events while measurement is off; no reader sees its record */
     struct record_cursor statements, peers;
     void *scratch; /* for calls with long arrays of requests; kept for the next one */
     size_t scratch_bytes;
