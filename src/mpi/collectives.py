@@ -54,7 +54,8 @@ def after(call, counted):
     if WAITS[call.cls] in ROOTED:
         return counted
     if counted and call.cls in MANY:
-        counted = f"uint64_t began = clock_now();\n{counted}\nevent_spent_since(e.thread, began);"
+        counted = ("struct spending spent = spending_begin(e.thread);\n" + counted +
+                   "\nspending_end(e.thread, &spent);")
     if counted:
         lines = "".join(f"    {line}\n" for line in counted.split("\n"))
         counted = f"\nif (pair_seen(&e)) {{\n{lines}}}"

@@ -403,7 +403,7 @@ COMPLETE = """\
     struct waiting w;
     if (UNLIKELY(!ENTER(&e, CALL_{name}) && !pair_enter(&e, __builtin_frame_address(0))))
         return NEXT(via, {psymbol}, {name})({args});
-    uint64_t looked = clock_now();
+    struct spending spent = spending_begin(e.thread);
     waiting_begin(&w, e.thread, {count}, {requests}, {status}, {status} == {ignore});
     event_start(&e);
     int returned = NEXT(via, {psymbol}, {name})({swapped});
@@ -419,8 +419,8 @@ COMPLETE = """\
             waiting_tested(&w);
     }}
     if (!w.none) {{
-        event_spent(e.thread, (int64_t)((e.begin - looked) << RECORD_TIME_SHIFT));
-        event_spent_since(e.thread, e.now);
+        spending_call(&spent, &e);
+        spending_end(e.thread, &spent);
     }}
     event_leave(&e);
     return returned;

@@ -59,10 +59,13 @@ void sending_begin(struct sending *s, struct event *e, int dest, int tag, MPI_Co
         return;
     s->bytes = count * type_size(e->site, type);
     const struct near_peer *near = near_peer(e->site, dest, RECORD_SENT);
-    if (near->rank == dest && near->tag == tag)
+    if (near->rank == dest && near->tag == tag) {
         s->stream = near->stream;
-    else
-        s->stream = stream_to(info->id, world_rank(info, dest), tag, &s->spare);
+        return;
+    }
+    struct spending spent = spending_begin(e->thread);
+    s->stream = stream_to(info->id, world_rank(info, dest), tag, &s->spare);
+    spending_end(e->thread, &spent);
 }
 
 void pair_withdraw(struct stream *s)
@@ -213,6 +216,7 @@ void receiving_end(struct receiving *r, struct event *e, int result, const MPI_S
         event_settle(e);
         return;
     }
+    uint64_t began = clock_now();
     requests_enter();
     if (got && r->info->id) {
         if (!r->numbered)
@@ -225,10 +229,11 @@ void receiving_end(struct receiving *r, struct event *e, int result, const MPI_S
     if (r->stream && r->stream->inside && shim_multiple && !--r->stream->inside)
         r->stream->contested = false;
     requests_leave();
+    uint64_t spent = clock_since(began, clock_now());
     pairing_settle(e, &p);
+    event_spent(e->thread, (int64_t)(spent << RECORD_TIME_SHIFT) + e->thread->short_cost.inside);
     if (well && r->stream && !r->stream->loose && e->site->comm_info == r->info)
         near_stream(e->site, status->MPI_SOURCE, RECORD_RECEIVED, status->MPI_TAG, r->stream);
-    event_spent_since(e->thread, e->now);
 }
 
 void pair_settle_message(struct event *e, int result, const struct pending *m,

@@ -101,6 +101,7 @@ struct thread {
     struct site *near_site[NEAR_SITES];
     int64_t own_delay;
     int64_t received; /* of the delay, in 1/256 ticks: what came from others */
+    int64_t measured; /* of it: what slow paths have cost */
     uint64_t extra;   /* a test's wish: ticks that every event is to cost more */
     uint32_t block_index;
     uint32_t statement_count;
