@@ -88,14 +88,14 @@ static struct meet *meet_of(struct comm_info *info)
 /* The first on a communicator, or here: what it costs is known when it is over. */
 static struct comm_info *come_slow(struct site *site, MPI_Comm comm, enum coll_kind kind)
 {
-    uint64_t began = clock_now();
+    struct spending looking = spending_begin(site->thread);
     struct comm_info *info = known(site, comm);
     if (info) {
         meet_of(info);
         if (kind == COLL_NEIGHBORS)
             comm_with_neighbors(site, comm);
     }
-    event_spent_since(site->thread, began);
+    spending_end(site->thread, &looking);
     return info;
 }
 

@@ -345,8 +345,8 @@ static void graph_ranks(MPI_Comm comm, struct neighbors *n)
     int *weights = pages_alloc(bytes), none;
     if (weights)
         PM(Dist_graph_neighbors)
-        (comm, n->in_count, n->in ? n->in : &none, weights, n->out_count, n->out ? n->out : &none,
-         weights + n->in_count);
+    (comm, n->in_count, n->in ? n->in : &none, weights, n->out_count, n->out ? n->out : &none,
+     weights + n->in_count);
     pages_free(weights, bytes);
 }
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 import calls
+import collectives
 import fast
 import pairs
 from special import SPECIAL
@@ -247,10 +248,6 @@ for name, like in SAME.items():
 # Classes that learn peer or bytes from the status, whether or not the program wants it.
 STATUS_NEEDED = {"recv", "mrecv", "mprobe", "improbe", "sendrecv", "sendrecv_replace", "io_read"}
 
-# Classes that tell of many peers: how long that takes is measured.
-MANY = {"alltoall", "alltoallv", "alltoallw", "neighbor_allgather", "neighbor_allgatherv",
-        "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw"}
-
 # What to do before the call, recorded or not.
 BEFORE = {
     "comm_free": "if (comm)\n    comm_forget(HANDLE(*comm));",
@@ -302,48 +299,6 @@ MAKES = {
     "comm_inter": IF_WELL + "comm_made_between(tag, {new});",
     "comm_other": IF_WELL + "comm_made_unknown({new});",
 }
-
-# Collectives: who waits for whom, by class.
-COLLECTIVES = {
-    "bcast": "FROM_ROOT", "scatter": "FROM_ROOT", "scatterv": "FROM_ROOT",
-    "gather": "TO_ROOT", "gatherv": "TO_ROOT", "reduce": "TO_ROOT",
-    "scan": "LOWER", "exscan": "LOWER",
-    "barrier": "ALL", "allgather": "ALL", "allgatherv": "ALL", "allreduce": "ALL",
-    "alltoall": "ALL", "alltoallv": "ALL", "alltoallw": "ALL",
-    "reduce_scatter": "ALL", "reduce_scatter_block": "ALL", "comm_make": "ALL",
-    "neighbor_allgather": "NEIGHBORS", "neighbor_allgatherv": "NEIGHBORS",
-    "neighbor_alltoall": "NEIGHBORS", "neighbor_alltoallv": "NEIGHBORS",
-    "neighbor_alltoallw": "NEIGHBORS",
-}
-ROOTED = {"FROM_ROOT", "TO_ROOT"}
-
-COLLECTIVE = """\
-{head}
-{{
-    uint32_t via = shim_via();
-    struct event e;
-    struct coming c;
-    if (UNLIKELY(!{enter} && !pair_enter(&e, __builtin_frame_address(0)))) {{
-        struct comm_info *inside = coll_inside({comm});
-        int returned = NEXT(via, {psymbol}, {name})({args});
-        if (UNLIKELY(returned != MPI_SUCCESS))
-            coll_take_back(inside, returned);
-{made_inside}        return returned;
-    }}
-    coll_come(&c, e.site, {comm}, COLL_{kind}, {root});
-{posts}    event_start(&e);
-    coll_begin(&c, &e);
-    int returned = NEXT(via, {psymbol}, {name})({args});
-    event_end(&e);
-    if (LIKELY(returned == MPI_SUCCESS)) {{
-{after}    }} else {{
-        coll_failed(&c, &e, returned);
-    }}
-    event_close(&e);
-{made}    event_leave(&e);
-    return returned;
-}}
-"""
 
 # Completion: look at the requests first, tell of each completed one afterwards. Both MPIs return
 # MPI_ERR_IN_STATUS whether or not the program takes the statuses, so ours in place change nothing.
@@ -410,8 +365,10 @@ def wrapper(call):
         return SPECIAL[call.cls].format(head=head, args=call.args)
     if call.cls in COMPLETES:
         return completion(call, head)
-    if call.cls in COLLECTIVES:
-        return collective(call, head) + (short or "")
+    if call.cls in collectives.WAITS:
+        after = indent(expand(collectives.after(call, AFTER.get(call.cls, ""))), 8)
+        made = making_of(call) + "\n" if call.cls in MAKES else ""
+        return collectives.wrapper(call, head, after, made) + (short or "")
     if call.cls in MAKES:
         return making(call, head)
     after = AFTER.get(call.cls, "")
@@ -429,27 +386,6 @@ def wrapper(call):
     return PLAIN.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args,
                         ret=call.ret, own=own,
                         before=before, after=after, plain=plain) + (short or "")
-
-
-def collective(call, head):
-    kind = COLLECTIVES[call.cls]
-    after = AFTER.get(call.cls, "")
-    if kind not in ROOTED:
-        if after:
-            if call.cls in MANY:
-                after = f"uint64_t began = clock_now();\n{after}\nevent_spent_since(e.thread, began);"
-            after = "\nif (pair_seen(&e)) {\n" + indent(after, 4) + "}"
-        after = "coll_go(&c, &e, 0);" + after
-    comm = call.having("comm")[0].name
-    requests = call.having("request_out")
-    made = making_of(call) + "\n" if call.cls in MAKES else ""
-    return COLLECTIVE.format(
-        head=head, name=call.name, psymbol=call.psymbol, args=call.args, comm=comm, kind=kind,
-        enter=f"ENTER_PLAIN(&e, CALL_{call.name})" if made else f"ENTER(&e, CALL_{call.name})",
-        root="root" if kind in ROOTED else "0",
-        posts=f"    c.request = {requests[0].name};\n" if requests else "",
-        after=indent(expand(after), 8), made=made,
-        made_inside=indent(made.rstrip("\n"), 4) if made else "")
 
 
 def making_of(call):
