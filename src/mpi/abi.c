@@ -9,10 +9,15 @@ struct abi_constants abi;
 int abi_open(void *(*symbol)(const char *name))
 {
     abi.comm_world = symbol("ompi_mpi_comm_world");
+    abi.comm_self = symbol("ompi_mpi_comm_self");
+    abi.comm_null = symbol("ompi_mpi_comm_null");
     abi.request_null = symbol("ompi_request_null");
     abi.datatype_null = symbol("ompi_mpi_datatype_null");
     abi.no_op = symbol("ompi_mpi_op_no_op");
-    return abi.comm_world && abi.request_null && abi.datatype_null && abi.no_op ? 0 : -ENOENT;
+    return abi.comm_world && abi.comm_self && abi.comm_null && abi.request_null &&
+                   abi.datatype_null && abi.no_op
+               ? 0
+               : -ENOENT;
 }
 #else
 int abi_open(void *(*symbol)(const char *name))

@@ -18,13 +18,15 @@
 /* Addresses of data in libmpi: looked up when the shim is opened, so that it need not be linked
  * with (and thus never loads) a libmpi of its own. */
 struct abi_constants {
-    MPI_Comm comm_world;
+    MPI_Comm comm_world, comm_self, comm_null;
     MPI_Request request_null;
     MPI_Datatype datatype_null;
     MPI_Op no_op;
 };
 extern struct abi_constants abi;
 #define ABI_COMM_WORLD    abi.comm_world
+#define ABI_COMM_SELF     abi.comm_self
+#define ABI_COMM_NULL     abi.comm_null
 #define ABI_REQUEST_NULL  abi.request_null
 #define ABI_DATATYPE_NULL abi.datatype_null
 #define ABI_NO_OP         abi.no_op
@@ -49,6 +51,8 @@ static inline bool abi_status_plain(const MPI_Status *s, uint64_t *bytes)
 #else /* MPICH and those who keep its ABI */
 
 #define ABI_COMM_WORLD    MPI_COMM_WORLD
+#define ABI_COMM_SELF     MPI_COMM_SELF
+#define ABI_COMM_NULL     MPI_COMM_NULL
 #define ABI_REQUEST_NULL  MPI_REQUEST_NULL
 #define ABI_DATATYPE_NULL MPI_DATATYPE_NULL
 #define ABI_NO_OP         MPI_NO_OP

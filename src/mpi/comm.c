@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Communicators and windows: from a rank in one to the rank in MPI_COMM_WORLD. Looked up with
- * local calls on first use, kept until the communicator is freed. Datatype sizes likewise.
+ * local calls on first use, kept until the communicator is freed. Datatype sizes likewise. That it
+ * is there, and its id, is known from when it was made (create.c).
  *
  * Writers: any thread, under `lock` with MPI_THREAD_MULTIPLE. MPI is asked without the lock: it
  * has locks of its own, and may hold them while a callback of the program frees a communicator. A
@@ -9,25 +10,26 @@
  * shim_comm_epoch stands still; it moves on whenever an info may go away.
  */
 #include "mpi/fast.h"
+#include "mpi/identity.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { BUCKETS = 256, INFOS_MAX = 16384 };
+enum { BUCKETS = 1024, INFOS_MAX = 65536 };
 
 uint32_t shim_comm_epoch = 1, shim_type_epoch = 1;
 
 static struct comm_info *buckets[BUCKETS];
-static struct comm_info *free_infos;
+static struct comm_info *free_infos, predefined[2];
 static uint32_t info_count, lock;
 
-static void enter(void)
+void comms_enter(void)
 {
     if (shim_multiple)
         slow_lock(&lock);
 }
 
-static void leave(void)
+void comms_leave(void)
 {
     if (shim_multiple)
         slow_unlock(&lock);
@@ -41,15 +43,14 @@ static struct comm_info **bucket(uintptr_t key)
 static struct comm_info *new_info(uintptr_t key)
 {
     struct comm_info *info = free_infos;
-    if (info)
+    if (comm_predefined(key)) /* never in want of room: what is counted on them must not be lost */
+        info = &predefined[key == HANDLE(ABI_COMM_SELF)];
+    else if (info)
         free_infos = info->next_free;
     else if (info_count < INFOS_MAX && (info = arena_alloc(sizeof *info)))
         info_count++;
-    if (!info) {
-        record_trouble(loupe_process.writer.header, RECORD_TROUBLE_COMMS);
-        return NULL;
-    }
-    *info = (struct comm_info){.key = key, .me = -1, .users = 1, .out_count = -1};
+    if (info)
+        *info = (struct comm_info){.key = key, .me = -1, .users = 1, .out_count = -1};
     return info;
 }
 
@@ -153,6 +154,7 @@ static struct comm_info *add(uintptr_t key)
 {
     struct comm_info *info = new_info(key);
     if (info) {
+        info->id = comm_predefined_id(key);
         info->next_free = *bucket(key);
         *bucket(key) = info;
     }
@@ -172,27 +174,34 @@ static const struct comm_info *remember(struct site *site, uintptr_t key,
 
 static const struct comm_info *known(struct site *site, uintptr_t key)
 {
-    enter();
+    comms_enter();
     const struct comm_info *info = find(key);
-    if (info)
+    if (info && info->filled)
         remember(site, key, info);
-    leave();
+    else
+        info = NULL;
+    comms_leave();
     return info;
 }
 
 /* Takes over what was found out; two threads may have done so at once. */
 static const struct comm_info *add_filled(struct site *site, const struct comm_info *filled)
 {
-    enter();
+    comms_enter();
     struct comm_info *info = find(filled->key);
-    bool ours = !info && (info = add(filled->key));
+    if (!info)
+        info = add(filled->key);
+    if (!info)
+        record_trouble(loupe_process.writer.header, RECORD_TROUBLE_COMMS);
+    bool ours = info && !info->filled;
     if (ours) {
         info->map = filled->map;
         info->count = filled->count;
         info->me = filled->me;
+        info->filled = true;
     }
     remember(site, filled->key, info);
-    leave();
+    comms_leave();
     if (!ours)
         free_map(filled->map, filled->count);
     return info;
@@ -224,37 +233,64 @@ const struct comm_info *win_of_slow(struct site *site, MPI_Win win)
     return info;
 }
 
-void comm_forget(uintptr_t key)
+static void drop(uintptr_t key)
 {
-    enter();
     struct comm_info **at = bucket(key);
     while (*at && (*at)->key != key)
         at = &(*at)->next_free;
     struct comm_info *info = *at;
-    if (info) {
-        *at = info->next_free;
-        __atomic_fetch_add(&shim_comm_epoch, 1, __ATOMIC_RELEASE);
-        epoch_moves();
-        if (--info->users == 0)
-            free_info(info);
-    }
-    leave();
+    if (!info)
+        return;
+    *at = info->next_free;
+    if (info->has_groups)
+        identity_forget(info->id);
+    __atomic_fetch_add(&shim_comm_epoch, 1, __ATOMIC_RELEASE);
+    epoch_moves();
+    if (--info->users == 0)
+        free_info(info);
+}
+
+void comm_forget(uintptr_t key)
+{
+    if (comm_predefined(key)) /* the attempt will fail; what was counted on it must stay */
+        return;
+    comms_enter();
+    drop(key);
+    comms_leave();
+}
+
+struct comm_info *comm_as_parent(MPI_Comm comm)
+{
+    struct comm_info *info = find(HANDLE(comm));
+    if (!info && comm_predefined(HANDLE(comm)))
+        info = add(HANDLE(comm));
+    return info;
+}
+
+void comm_identify(MPI_Comm comm, uint64_t id)
+{
+    comms_enter();
+    drop(HANDLE(comm));
+    struct comm_info *info = id ? add(HANDLE(comm)) : NULL;
+    if (info)
+        info->id = id;
+    comms_leave();
 }
 
 void comm_hold(const struct comm_info *info)
 {
-    enter();
+    comms_enter();
     ((struct comm_info *)info)->users++;
-    leave();
+    comms_leave();
 }
 
 void comm_release(const struct comm_info *info)
 {
-    enter();
+    comms_enter();
     struct comm_info *i = (struct comm_info *)info;
     if (--i->users == 0)
         free_info(i);
-    leave();
+    comms_leave();
 }
 
 static int out_degree(MPI_Comm comm, int topology, int me)
@@ -314,13 +350,13 @@ const struct comm_info *comm_with_neighbors(struct site *site, MPI_Comm comm)
     if (info && __atomic_load_n(&info->out_count, __ATOMIC_ACQUIRE) < 0) {
         int saved = errno, count;
         int32_t *out = find_neighbors(info, comm, &count);
-        enter();
+        comms_enter();
         bool ours = info->out_count < 0;
         if (ours) {
             info->out = out;
             __atomic_store_n(&info->out_count, count, __ATOMIC_RELEASE);
         }
-        leave();
+        comms_leave();
         if (!ours)
             free_map(out, count);
         errno = saved;

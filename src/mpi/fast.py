@@ -34,9 +34,10 @@ static {ret} wrap_{name}({decls})
     if (UNLIKELY(!site{unless}))
         JUMP full_{name}({args});
 {own}    struct ending e;
-    uint64_t begin = OPEN(&e, t, site);
+    OPEN(&e, t, site);
     {ret} returned = NEXT(0, {psymbol}, {name})({args});
-    event_stop(&e, site, begin);
+    event_stop(&e, site);
+    event_settle_short(&e);
 {after}    event_shut(&e);
     return returned;
 }}
@@ -64,9 +65,10 @@ static int wrap_{name}({decls})
     if ({status} == {ignore} && w->end > w->of)
         {status} = w->statuses;
     struct ending e;
-    uint64_t begin = OPEN(&e, t, site);
+    OPEN(&e, t, site);
     int returned = NEXT(0, {psymbol}, {name})({args});
-    event_stop(&e, site, begin);
+    event_stop(&e, site);
+    event_settle_short(&e);
     statement_close(e.record);
     if (UNLIKELY(returned != MPI_SUCCESS))
         return fast_failed(e.thread, returned, {requests}, {known});

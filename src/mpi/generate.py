@@ -264,6 +264,10 @@ for name, like in SAME.items():
 # Classes that learn peer or bytes from the status, whether or not the program wants it.
 STATUS_NEEDED = {"recv", "mrecv", "sendrecv", "sendrecv_replace", "io_read"}
 
+# Classes that tell of many peers: how long that takes is measured.
+MANY = {"alltoall", "alltoallv", "alltoallw", "neighbor_allgather", "neighbor_allgatherv",
+        "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw"}
+
 # What to do before the call, recorded or not.
 BEFORE = {
     "comm_free": "if (comm)\n    comm_forget(HANDLE(*comm));",
@@ -281,10 +285,39 @@ PLAIN = """\
         return NEXT(via, {psymbol}, {name})({args});
 {own}    {ret} returned = NEXT(via, {psymbol}, {name})({args});
     event_end(&e);
+    event_settle(&e);
 {after}    event_done(&e);
     return returned;
 }}
 """
+
+# A communicator is made: told whether or not the call is recorded.
+MAKE = """\
+{head}
+{{
+    uint32_t via = shim_via();
+    struct event e;
+{before}    bool recorded = BEGIN(&e, CALL_{name}, true);
+    int returned = NEXT(via, {psymbol}, {name})({args});
+    if (LIKELY(recorded)) {{
+        event_end(&e);
+        event_close(&e);
+    }}
+    {made}
+    if (LIKELY(recorded))
+        event_leave(&e);
+    return returned;
+}}
+"""
+
+IF_WELL = "if (LIKELY(returned == MPI_SUCCESS))\n        "
+MAKES = {
+    "comm_make": IF_WELL + "comm_made({parent}, {new});",
+    "comm_imake": "comm_making_made(returned, {parent}, {new}, before);",
+    "comm_group": IF_WELL + "comm_made_of_group({parent}, tag, {new});",
+    "comm_inter": IF_WELL + "comm_made_between(tag, {new});",
+    "comm_other": IF_WELL + "comm_made_unknown({new});",
+}
 
 # Completion: look at the requests first, tell of each completed one afterwards. Both MPIs return
 # MPI_ERR_IN_STATUS whether or not the program takes the statuses, so ours in place change nothing.
@@ -301,15 +334,21 @@ COMPLETE = """\
             waiting_drop(&w, loupe_tls.self, {requests}, NULL);
         return returned;
     }}
+    uint64_t looked = clock_now();
     waiting_begin(&w, e.thread, {count}, {requests}, {status}, {status} == {ignore});
     event_start(&e);
     int returned = NEXT(via, {psymbol}, {name})({swapped});
     event_end(&e);
+    event_settle(&e);
     event_close(&e);
     if (LIKELY(returned == MPI_SUCCESS){if_flag} && !w.none) {{
 {told}
     }} else if (returned != MPI_SUCCESS) {{
         waiting_drop(&w, e.thread, {requests}, {known});
+    }}
+    if (!w.none) {{
+        event_spent(e.thread, (int64_t)((e.begin - looked) << RECORD_TIME_SHIFT));
+        event_spent_since(e.thread, e.now);
     }}
     event_leave(&e);
     return returned;
@@ -357,6 +396,8 @@ def wrapper(call):
         return SPECIAL[call.cls].format(head=head, args=call.args)
     if call.cls in COMPLETES:
         return completion(call, head)
+    if call.cls in MAKES:
+        return making(call, head)
     after = AFTER.get(call.cls, "")
     own = ""
     if call.cls in STATUS_NEEDED:
@@ -368,6 +409,8 @@ def wrapper(call):
         own += "    const struct comm_info *info = message ? message_take(*message) : NULL;\n"
     if after:
         after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{indent(expand(after), 8)}    }}\n"
+    if call.cls in MANY:
+        after += "    event_spent_since(e.thread, e.now);\n"
     if call.cls in ("mrecv", "imrecv"):
         after += "    if (info)\n        comm_release(info);\n"
     before = indent(BEFORE.get(call.cls, ""), 4)
@@ -375,6 +418,15 @@ def wrapper(call):
     return PLAIN.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args,
                         ret=call.ret, own=own,
                         before=before, after=after, plain=plain) + (short or "")
+
+
+def making(call, head):
+    new = call.having("newcomm")[0].name
+    parents = call.having("comm")
+    made = MAKES[call.cls].format(parent=parents[0].name if parents else "", new=new)
+    before = f"    MPI_Comm before = comm_making({new});\n" if call.cls == "comm_imake" else ""
+    return MAKE.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args,
+                       before=before, made=made)
 
 
 def completion(call, head):

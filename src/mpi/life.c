@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From MPI_Init to MPI_Finalize: who this process is, and what an event costs it. */
+/* From MPI_Init to MPI_Finalize: who this process is, and when its time begins. */
 #include "mpi/shim.h"
 
 #include <errno.h>
@@ -36,42 +36,6 @@ void life_init_begin(void)
         return;
     h->mpi_init_begin = init_began;
     h->mpi_phase = RECORD_MPI_INITIALIZING;
-}
-
-/* What an event costs the program, roughly: the least over a few batches on a block of our own. */
-static uint64_t calibrate(void)
-{
-    static struct record_statement statement;
-    static struct record_peer peer;
-    static struct site site;
-    static struct thread fake;
-    uint64_t best = UINT64_MAX;
-    fake.control_at = loupe_control;
-    fake.control = control_load(loupe_control);
-    site = (struct site){.thread = &fake, .record = &statement};
-    site.near[RECORD_SENT][0].record = &peer;
-    fake.near_address[near_hash(1)] = 1;
-    fake.near_site[near_hash(1)] = &site;
-    struct thread *ready = loupe_tls.ready;
-    loupe_tls.ready = &fake;
-    for (int batch = 0; batch < 5; batch++) {
-        uint64_t begin = clock_now();
-        for (int i = 0; i < 256; i++) {
-            struct site *s = event_ready(loupe_tls.ready, 0, (void *)1);
-            if (!s)
-                break;
-            struct ending e;
-            uint64_t opened = event_open(&e, &fake, s, &best);
-            event_stop(&e, s, opened);
-            statement_bytes(s->record, 8);
-            peer_add(near_peer(s, 0, RECORD_SENT)->record, 8, e.ticks);
-            event_shut(&e);
-        }
-        uint64_t ticks = clock_now() - begin;
-        best = ticks < best ? ticks : best;
-    }
-    loupe_tls.ready = ready;
-    return best * 4; /* times 1024, over 256 events */
 }
 
 static void name_library(struct record_header *h)
@@ -116,7 +80,7 @@ static void begin_rank(struct record_header *h, int level)
     h->thread_level = (int32_t)level_number(level);
     loupe_process.writer.spare_shm = false;
     identify(h);
-    h->ticks_per_event = calibrate();
+    event_calibrate();
 }
 
 /* MPI_Init as a statement: its record could not be made before MPI had its memory. */
@@ -127,14 +91,19 @@ static void record_init(void *address, uint32_t call)
     if (shim_begin(&e, call, address, __builtin_frame_address(0), false)) {
         e.begin -= end - init_began;
         event_end(&e);
+        event_settle(&e);
         event_done(&e);
     }
 }
 
-static void rank_has_begun(struct record_header *h)
+/* MPI_Init leaves on all ranks together; what we have done since makes this one late. */
+static void rank_has_begun(struct record_header *h, uint64_t left)
 {
     clock_measure(h);
     h->mpi_init_end = clock_now();
+    if (loupe_tls.self)
+        thread_delay_start(loupe_tls.self,
+                           (int64_t)(clock_since(left, clock_now()) << RECORD_TIME_SHIFT));
     __atomic_store_n(&h->mpi_phase, RECORD_MPI_INITIALIZED, __ATOMIC_RELEASE);
 }
 
@@ -142,13 +111,14 @@ void life_init_end(int result, int level, void *address, uint32_t call)
 {
     struct record_header *h = loupe_process.writer.header;
     int saved = errno;
+    uint64_t left = clock_now();
     loupe_process.hold = false;
     if (h && result == MPI_SUCCESS && h->mpi_phase == RECORD_MPI_INITIALIZING) {
         shim_world_known = PM(Comm_group)(ABI_COMM_WORLD, &shim_world) == MPI_SUCCESS;
         PM(Query_thread)(&level); /* the environment can ask for more than the program did */
         begin_rank(h, level);
         record_init(address, call);
-        rank_has_begun(h);
+        rank_has_begun(h, left);
     }
     errno = saved;
 }
@@ -161,6 +131,7 @@ void life_session_begun(int result, const MPI_Session *session)
 {
     struct record_header *h = loupe_process.writer.header;
     int saved = errno;
+    uint64_t left = clock_now();
     loupe_process.hold = false;
     if (result == MPI_SUCCESS)
         __atomic_fetch_add(&sessions, 1, __ATOMIC_RELAXED);
@@ -169,7 +140,7 @@ void life_session_begun(int result, const MPI_Session *session)
         shim_world_known =
             PM(Group_from_session_pset)(*session, "mpi://WORLD", &shim_world) == MPI_SUCCESS;
         begin_rank(h, MPI_THREAD_MULTIPLE); /* sessions may ask for it each on its own */
-        rank_has_begun(h);
+        rank_has_begun(h, left);
     }
     errno = saved;
 }

@@ -76,7 +76,12 @@ struct comm_info {
     int32_t me;    /* own rank in it; -1 in an intercommunicator */
     int32_t *out;  /* world ranks of the out-neighbours, if asked for; NULL: none or unknown */
     int32_t out_count;
-    uint32_t users; /* requests from any source that still need it, and the cache itself */
+    uint32_t users;       /* requests from any source that still need it, and the cache itself */
+    bool filled;          /* what stands above this line is looked up */
+    bool has_groups;      /* some of its members made communicators by themselves */
+    uint64_t id;          /* the same on all members, never used again; 0: unknown */
+    uint64_t collectives; /* begun on it by this rank so far */
+    uint64_t children;    /* communicators that all of it have made so far */
     struct comm_info *next_free;
 };
 extern uint32_t shim_comm_epoch, shim_type_epoch;
@@ -85,8 +90,32 @@ const struct comm_info *win_of_slow(struct site *site, MPI_Win win);
 /* With the neighbours of its topology looked up. */
 const struct comm_info *comm_with_neighbors(struct site *site, MPI_Comm comm);
 void comm_forget(uintptr_t key);
+/* The lock of the table. With it: the info of one from which another is made, perhaps not filled;
+ * NULL: nothing is known of it, not even its id. */
+void comms_enter(void);
+void comms_leave(void);
+struct comm_info *comm_as_parent(MPI_Comm comm);
+/* `comm` is new: what was known under its handle is of another. */
+void comm_identify(MPI_Comm comm, uint64_t id);
 void comm_hold(const struct comm_info *info);
 void comm_release(const struct comm_info *info);
+
+/* Communicators come into being (create.c): after the call, if it went well. `made` by all of
+ * `parent`, or by a group of it, or between two groups, or in a way of which the id is unknown. */
+void comm_made(MPI_Comm parent, const MPI_Comm *made);
+void comm_made_of_group(MPI_Comm parent, int tag, const MPI_Comm *made);
+void comm_made_between(int tag, const MPI_Comm *made);
+void comm_made_unknown(const MPI_Comm *made);
+/* A duplicate that is being made, before and after the call that begins it. Its handle is usable
+ * later, but written by then, or else its id stays unknown. */
+MPI_Comm comm_making(MPI_Comm *made);
+void comm_making_made(int result, MPI_Comm parent, MPI_Comm *made, MPI_Comm before);
+/* MPI_COMM_WORLD and MPI_COMM_SELF, which nobody makes, have an id; 0 for others. */
+bool comm_predefined(uintptr_t key);
+uint64_t comm_predefined_id(uintptr_t key);
+/* Something that all ranks of this world know and no other world does: before the first use of a
+ * communicator. */
+void comm_world_nonce(uint64_t nonce);
 
 static inline const struct comm_info *comm_of(struct site *site, MPI_Comm comm)
 {

@@ -33,6 +33,7 @@ SPECIAL = {
     int returned = NEXT(via, PMPI_Finalize, Finalize)();
     if (recorded) {{
         event_end(&e);
+        event_settle(&e);
         event_done(&e);
     }}
     life_finalize_end(returned);

@@ -13,6 +13,8 @@
 #ifndef LOUPE_RECORD_PLACE_H
 #define LOUPE_RECORD_PLACE_H
 
+#include "record/export.h"
+
 #include <stddef.h>
 
 #define PLACE_ENV_SHM_ROOT "LOUPE_SHM_DIR"   /* instead of /dev/shm */
@@ -33,6 +35,6 @@ int place_make_dir(const char *path);
 /* Opens such a directory with O_NOFOLLOW after the same checks; the descriptor or -errno. */
 int place_open_dir(const char *path);
 /* 16 random hexadecimal digits and a NUL. */
-int place_random_name(char name[17]);
+int place_random_name(char name[17]) EXPORT_AS(place_random_name);
 
 #endif

@@ -99,7 +99,7 @@ static struct open open_frames(const struct visit *v, const struct block *b, uin
     for (uint32_t i = 0; i < RECORD_PROBE_FRAMES && i < segment_load32(&f->depth); i++) {
         const struct record_probe_frame *at = &f->frames[i];
         uint64_t begin = segment_load64(&at->begin);
-        uint64_t delay = segment_load64((const uint64_t *)&b->thread->delay);
+        uint64_t delay = visit_delay(v, b->thread);
         uint32_t weight = segment_load32(&at->weight);
         if (segment_load32(&at->probe) != probe || segment_load32(&f->depth) <= i ||
             segment_load64(&at->begin) != begin || segment_load32(&at->probe) != probe ||

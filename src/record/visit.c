@@ -237,6 +237,12 @@ static uint64_t open_time(const struct visit *v, uint64_t begin)
     return v->now > begin && v->now - begin > v->margin ? v->now - begin - v->margin : 0;
 }
 
+uint64_t visit_delay(const struct visit *v, const struct record_thread *t)
+{
+    bool none = v->reader->header.compensation == RECORD_COMPENSATE_NONE;
+    return none ? 0 : segment_load64((const uint64_t *)&t->delay);
+}
+
 /*
  * Adds the time of open frames of this statement. The thread goes on meanwhile: a frame counts if
  * it reads the same twice with the depth above it in between. Then it was open all that time,
@@ -253,9 +259,11 @@ static void add_open_frames(const struct visit *v, const struct block *b, uint32
             segment_load32(&t->depth) <= i || segment_load64(&t->frames[i].begin) != begin ||
             segment_load32(&t->frames[i].statement) != statement || segment_load32(&t->depth) <= i)
             continue;
-        time = open_time(v, begin);
+        time = open_time(v, begin + visit_delay(v, t)); /* it began in virtual time */
     }
-    copy->time += time + (copy->open ? open_time(v, copy->open) : 0);
+    time += copy->open ? open_time(v, copy->open) : 0;
+    copy->time += time;
+    copy->real += time;
     if (copy->call != RECORD_CALL_REGION)
         copy->self = copy->time; /* nothing else is timed inside; the writer leaves it to us */
 }
@@ -394,6 +402,10 @@ static void give_block(struct visit *v, const struct chunk_ref *threads, uint32_
     segment_copy(&copy, b->thread, sizeof copy);
     copy.delay = (int64_t)((uint64_t)copy.delay - (uint64_t)copy.delay_before);
     copy.received = (int64_t)((uint64_t)copy.received - (uint64_t)copy.received_before);
+    if (v->reader->header.compensation == RECORD_COMPENSATE_NONE) { /* times have it all in them */
+        copy.received -= copy.delay;
+        copy.delay = 0;
+    }
     if (copy.depth > RECORD_FRAMES) {
         v->reader->damaged = true;
         copy.depth = 0;

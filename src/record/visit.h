@@ -72,6 +72,8 @@ const struct record_chunk *visit_scan(struct visit *v, unsigned kinds, uint32_t 
 size_t visit_records(const struct chunk_list *list, int kind);
 /* A reset was asked for that the block has not done yet. */
 bool visit_void(const struct visit *v, const struct block *b);
+/* What its open frames, which began in virtual time, are to be moved by; ticks. */
+uint64_t visit_delay(const struct visit *v, const struct record_thread *t);
 /* Whether to try once more to read a record that changes; waits a little if need be. */
 bool visit_patience(struct visit *v, int tries);
 

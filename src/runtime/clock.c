@@ -43,6 +43,18 @@ void clock_open(struct record_header *h)
     h->tick_origin = clock_now();
 }
 
+uint64_t clock_ticks(uint64_t ns)
+{
+    enum { MEASURED_NS = 2000000 };
+    if (!loupe_clock_tsc)
+        return ns;
+    uint64_t began = clock_monotonic_ns(), from = clock_now(), passed;
+    do
+        passed = clock_monotonic_ns() - began;
+    while (passed < MEASURED_NS);
+    return (uint64_t)((double)ns * (double)(clock_now() - from) / (double)passed);
+}
+
 void clock_measure(struct record_header *h)
 {
     uint64_t ns = clock_monotonic_ns() - h->monotonic_origin_ns;

@@ -39,6 +39,8 @@ static inline uint64_t clock_since(uint64_t begin, uint64_t now)
 
 /* Chooses the clock and writes the origins into the header. */
 void clock_open(struct record_header *header);
+/* So many nanoseconds, while no tick was measured yet. */
+uint64_t clock_ticks(uint64_t ns);
 /* Measures the length of a tick over the time since clock_open; cheap, for slow paths. */
 void clock_measure(struct record_header *header) EXPORT_AS(clock_measure);
 

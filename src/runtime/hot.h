@@ -8,6 +8,7 @@
  *         return the call, unrecorded;
  *     ... the call ...
  *     event_end(&e);              opens the statement's odd section and stops the clock
+ *     event_settle(&e);           adds its time, in virtual time; or event_settle_met
  *     event_peer(&e, ...);        any number of them
  *     event_done(&e);             closes it
  *
@@ -15,15 +16,23 @@
  *
  *     t = loupe_tls.ready;
  *     site = event_ready(t, call, address);   NULL: the long way, as above
- *     begin = event_open(&e, t, site, frame);
+ *     event_open(&e, t, site, frame);
  *     ... the call ...
- *     event_stop(&e, site, begin);
+ *     event_stop(&e, site);
+ *     event_settle_short(&e);     or event_settle_short_met
  *     event_shut(&e);
+ *
+ * What waits for others asks between stopping and settling when they were there (runtime/delay.h):
+ *
+ *     struct meeting m = event_meeting(&e);            ticks
+ *     meeting_join(&m, at, its delay, who);            as its header says
+ *     event_settle_met(&e, &m, sync);
  */
 #ifndef LOUPE_RUNTIME_HOT_H
 #define LOUPE_RUNTIME_HOT_H
 
 #include "runtime/clock.h"
+#include "runtime/delay.h"
 #include "runtime/thread.h"
 
 /* Once more than the compiler would by itself: a call costs as much as the work. */
@@ -40,7 +49,9 @@ enum { GUARD_OTHER = 1 };
 struct event {
     struct thread *thread;
     struct site *site;
-    uint64_t begin, ticks;
+    uint64_t begin, now; /* real */
+    uint64_t ticks;      /* how long it took, in virtual time: once it is settled */
+    int64_t before;      /* the thread's delay when it began */
 };
 
 /* The control words in the header; private zeros until there is one. */
@@ -124,6 +135,7 @@ HOT bool event_enter(struct event *e, uint32_t call, void *address, void *frame)
 HOT void event_start(struct event *e)
 {
     e->thread->open = e->site;
+    e->before = *e->thread->delay;
     e->begin = clock_now();
     __atomic_store_n(&e->site->record->open, e->begin, __ATOMIC_RELAXED);
 }
@@ -149,23 +161,24 @@ static inline uint64_t short_clock(void)
 #endif
 }
 
-/* What is at hand when an event that goes the short way ends. */
+/* An event that goes the short way. */
 struct ending {
     struct record_statement *record;
     struct thread *thread;
-    uint64_t ticks;
+    uint64_t begin, now, ticks; /* as in struct event */
+    int64_t before;
 };
 
 /* The site's address is the return address in `frame`. Thread and record are not taken from the
  * site anew: what is stored before the clock is read should not have to wait for its address. */
-HOT uint64_t event_open(struct ending *e, struct thread *t, struct site *site, void *frame)
+HOT void event_open(struct ending *e, struct thread *t, struct site *site, void *frame)
 {
     e->record = site->record;
+    e->before = *t->delay;
     t->open = site;
     t->guard = (uintptr_t)frame;
-    uint64_t begin = short_clock();
-    __atomic_store_n(&e->record->open, begin, __ATOMIC_RELAXED);
-    return begin;
+    e->begin = short_clock();
+    __atomic_store_n(&e->record->open, e->begin, __ATOMIC_RELAXED);
 }
 
 HOT bool event_begin(struct event *e, uint32_t call, void *address, void *frame)
@@ -200,21 +213,106 @@ static inline void statement_add(struct record_statement *s, uint64_t ticks)
         s->max = ticks;
 }
 
-HOT uint64_t event_add(struct thread *t, struct record_statement *s, uint64_t begin, uint64_t now)
+HOT void event_end(struct event *e)
 {
-    uint64_t ticks = clock_since(begin, now);
+    statement_open(e->site->record); /* first: between the clock and this it would seem to go on */
+    e->now = clock_now();
+}
+
+/* ---- virtual time ---- */
+
+/* A delay as others are told of it, in ticks; 0 where what comes from others is not taken out. */
+static inline int64_t delay_told(const struct thread *t, int64_t delay)
+{
+    return ((delay + (1 << RECORD_TIME_SHIFT) / 2) >> RECORD_TIME_SHIFT) & t->told;
+}
+
+/* The thread has lost so much time by our doing, in 1/256 ticks. */
+static inline void event_spent(struct thread *t, int64_t cost)
+{
+    *t->delay += cost;
+    t->apart += cost;
+}
+
+/* The same, measured: since `began`, when the clock was read for it. */
+static inline void event_spent_since(struct thread *t, uint64_t began)
+{
+    event_spent(t, (int64_t)(clock_since(began, clock_now()) << RECORD_TIME_SHIFT) +
+                       t->short_cost.inside);
+}
+
+/* By how much a meeting changes a delay that was `before` when it began, in 1/256 ticks. */
+static inline int64_t delay_moved(const struct thread *t, int64_t before, const struct meeting *m)
+{
+    return ((meeting_delay(m) - delay_told(t, before)) & t->told) * (1 << RECORD_TIME_SHIFT);
+}
+
+/* A meeting of which nothing is recorded, because measurement is off. */
+static inline void thread_met(struct thread *t, int64_t before, const struct meeting *m)
+{
+    int64_t moved = delay_moved(t, before, m);
+    *t->delay += moved;
+    t->apart += moved;
+    t->received += moved;
+}
+
+/* The end of an event, into whose statement's odd section this falls. Whatever moved the delay
+ * since it began has not passed in virtual time: a meeting, and probes in code that MPI called. */
+HOT uint64_t event_add(struct thread *t, struct record_statement *s, uint64_t begin, uint64_t now,
+                       int64_t before, int64_t moved, const struct event_cost *cost)
+{
+    int64_t delay = *t->delay + moved;
+    uint64_t real = clock_since(begin, now);
+    int64_t time = (int64_t)(real << RECORD_TIME_SHIFT) - ((delay - before) & t->taken);
+    time = (time - cost->rounded) >> RECORD_TIME_SHIFT;
+    uint64_t ticks = LIKELY(time > 0) ? (uint64_t)time : 0;
+    delay += cost->all;
+    *t->delay = delay;
+    t->apart += moved + cost->all;
+    t->block->delay = delay >> RECORD_TIME_SHIFT;
+    t->covered += ticks;
     s->open = 0;
     s->last = now;
-    t->covered += ticks;
+    s->real += real;
     statement_add(s, ticks); /* its self time is its time: readers know */
     return ticks;
 }
 
-HOT void event_end(struct event *e)
+HOT void event_add_met(struct thread *t, struct record_statement *s, int64_t moved, uint64_t sync,
+                       uint64_t ticks)
 {
-    struct record_statement *s = e->site->record;
-    statement_open(s); /* first: between the clock and this the call would seem to go on */
-    e->ticks = event_add(e->thread, s, e->begin, clock_now());
+    t->received += moved;
+    t->block->received = t->received >> RECORD_TIME_SHIFT;
+    s->sync += sync < ticks ? sync : ticks;
+}
+
+HOT void event_extra(struct thread *t)
+{
+    if (UNLIKELY(t->extra))
+        thread_extra(t);
+}
+
+/* Nobody was met: the delay grows by the event's own cost. */
+HOT void event_settle(struct event *e)
+{
+    event_extra(e->thread);
+    e->ticks = event_add(e->thread, e->site->record, e->begin, e->now, e->before, 0,
+                         &e->thread->full_cost);
+}
+
+HOT struct meeting event_meeting(const struct event *e)
+{
+    return meeting_begin((int64_t)e->begin, delay_told(e->thread, e->before));
+}
+
+/* Of the time `sync` ticks, if it took so long, were waiting for others. */
+HOT void event_settle_met(struct event *e, const struct meeting *m, uint64_t sync)
+{
+    int64_t moved = delay_moved(e->thread, e->before, m);
+    event_extra(e->thread);
+    e->ticks = event_add(e->thread, e->site->record, e->begin, e->now, e->before, moved,
+                         &e->thread->full_cost);
+    event_add_met(e->thread, e->site->record, moved, sync, e->ticks);
 }
 
 /* The two halves of event_done, for those who go on to other statements in between. */
@@ -234,12 +332,30 @@ HOT void event_done(struct event *e)
     event_leave(e);
 }
 
-HOT void event_stop(struct ending *e, const struct site *site, uint64_t begin)
+HOT void event_stop(struct ending *e, const struct site *site)
 {
     statement_open(e->record);
-    uint64_t now = short_clock();
+    e->now = short_clock();
     e->thread = site->thread;
-    e->ticks = event_add(e->thread, e->record, begin, now);
+}
+
+HOT void event_settle_short(struct ending *e)
+{
+    e->ticks =
+        event_add(e->thread, e->record, e->begin, e->now, e->before, 0, &e->thread->short_cost);
+}
+
+HOT struct meeting event_meeting_short(const struct ending *e)
+{
+    return meeting_begin((int64_t)e->begin, delay_told(e->thread, e->before));
+}
+
+HOT void event_settle_short_met(struct ending *e, const struct meeting *m, uint64_t sync)
+{
+    int64_t moved = delay_moved(e->thread, e->before, m);
+    e->ticks =
+        event_add(e->thread, e->record, e->begin, e->now, e->before, moved, &e->thread->short_cost);
+    event_add_met(e->thread, e->record, moved, sync, e->ticks);
 }
 
 HOT void event_shut(const struct ending *e)

@@ -40,6 +40,21 @@ uint32_t options_budget(void)
                                              : RECORD_BUDGET_DEFAULT;
 }
 
+uint32_t options_compensation(void)
+{
+    const char *value = find("compensation");
+    if (value && !strncmp(value, "none", 4))
+        return RECORD_COMPENSATE_NONE;
+    return value && !strncmp(value, "local", 5) ? RECORD_COMPENSATE_LOCAL : RECORD_COMPENSATE_FULL;
+}
+
+uint64_t options_extra_delay(void)
+{
+    const char *value = find("extra-delay");
+    double us = value ? strtod(value, NULL) : 0;
+    return us > 0 && us <= 1e6 ? (uint64_t)(us * 1000) : 0;
+}
+
 bool options_calibrated(void)
 {
     const char *value = find("cost");

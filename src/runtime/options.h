@@ -8,6 +8,10 @@
 
 uint32_t options_peers(void);  /* peers=N: peers per statement and thread */
 uint32_t options_budget(void); /* budget=N%|off, in 1/100 % or RECORD_BUDGET_OFF */
+/* compensation=full|local|none: enum record_compensation */
+uint32_t options_compensation(void);
+/* extra-delay=US: for a test, which shows that errors do not grow with what probes cost. In ns. */
+uint64_t options_extra_delay(void);
 /* cost=calibrated: for a test, which shows that what probes cost has to be measured in place. */
 bool options_calibrated(void);
 

@@ -83,6 +83,7 @@ struct record_peer *event_peer_slow(struct thread *t, struct site *site, int32_t
         struct peer_slot *slot = find(x, rank, direction);
         p = slot->record;
     }
+    uint64_t began = p ? 0 : clock_now();
     if (!p && (x->count >= loupe_process.peers_max || !reserve(x))) {
         int saved = errno;
         p = others(t, site, direction);
@@ -97,6 +98,7 @@ struct record_peer *event_peer_slow(struct thread *t, struct site *site, int32_t
             return others(t, site, direction);
         *find(x, rank, direction) = (struct peer_slot){p, rank, direction};
         x->count++;
+        event_spent_since(t, began);
     }
     site->last_rank[direction] = rank;
     site->last_peer[direction] = p;

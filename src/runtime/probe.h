@@ -32,6 +32,7 @@ enum {
     PROBE_CALLERS = 64,       /* return addresses kept per procedure and thread */
     PROBE_GAP = 4096,         /* visits between two looks at a site that is only counted */
     PROBE_GAP_OFF = 64,       /* the same while measurement is off */
+    PROBE_LATE = 1 << 15,     /* ticks, some 10 us: visits that are looked at */
     PROBE_PAIRS = 31,         /* blocks, timed and counted, that the cost of a site is taken from */
     PROBE_MODULE_UNITS = 4096 /* units of one shared object */
 };
@@ -185,15 +186,18 @@ struct probe_thread {
     uint32_t mark_count;
     struct probe_frame *top; /* innermost open; frames[0]: none */
     struct record_thread *block;
-    uint64_t delay;  /* 1/256 ticks */
+    int64_t delay;   /* of the thread, in 1/256 ticks: struct thread leads here */
+    int64_t taken;   /* as in struct thread */
+    int64_t late;    /* a visit that took longer is looked at; 1/256 ticks */
     uint64_t serial; /* of frames */
     uint64_t random;
-    uint64_t switches;    /* of its processor to others, not by its wish; when last looked at */
-    uint64_t interrupted; /* when that last was found to have grown; virtual, 1/256 ticks */
-    uint32_t watch;       /* timed blocks before which it is to be looked at */
-    uint64_t window_began, window_delay; /* of the budget: real time and delay then */
-    uint64_t pressure;                   /* how many sites share the budget, times 256 */
-    struct record_probe_frames *mirror;  /* where readers see frames, if there is room */
+    uint64_t switches;     /* of its processor to others, not by its wish; when last looked at */
+    uint64_t interrupted;  /* when that last was found to have grown; virtual, 1/256 ticks */
+    uint32_t watch;        /* timed blocks before which it is to be looked at */
+    uint64_t window_began; /* of the budget: real time then, */
+    int64_t window_spent;  /* and what timing had cost */
+    uint64_t pressure;     /* how many sites share the budget, times 256 */
+    struct record_probe_frames *mirror; /* where readers see frames, if there is room */
     struct thread *thread;
     struct probe_cells **active; /* by number of the unit: those that its code reaches */
     struct probe_cells **owned;
@@ -251,6 +255,8 @@ void probe_close_all(struct probe_thread *p);
 /* Acts on a reset, and on measurement going off and on. */
 void probe_reset(struct probe_thread *p);
 void probe_switch(struct probe_thread *p, bool off);
+/* The thread's clock was set: what was noted of it moves with it. */
+void probe_delay_moved(struct probe_thread *p, int64_t moved);
 /* The thread that held the block has ended; another takes it over. */
 void probe_end(struct thread *t);
 void probe_take_over(struct thread *t);

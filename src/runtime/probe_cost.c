@@ -101,6 +101,8 @@ static void set_up(struct trial *t, uint32_t weight)
     t->probes.active = t->active;
     t->probes.control = loupe_control->word;
     t->probes.block = &t->block;
+    t->probes.taken = -1;
+    t->probes.late = INT64_MAX;
     probe_frames_set_up(&t->probes, NULL);
     t->group.procedures = &t->entry;
     t->entry = (struct probe_place){NUMBER, ENTRY, NULL};

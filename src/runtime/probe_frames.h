@@ -48,11 +48,12 @@ HOT void close_top(struct probe_thread *p, uint64_t now)
 {
     struct probe_frame *f = p->top;
     struct probe_site *s = f->site;
-    int64_t time = (int64_t)((now << RECORD_TIME_SHIFT) - p->delay - f->begin - s->inside);
-    if (UNLIKELY(f->weight > 1 && time > (int64_t)SAMPLE_SUSPECT << RECORD_TIME_SHIFT))
-        sample_suspect(p, f);
+    uint64_t taken = (uint64_t)p->delay + s->inside;
+    int64_t time = (int64_t)((now << RECORD_TIME_SHIFT) - f->begin - (taken & (uint64_t)p->taken));
+    if (UNLIKELY(time > p->late))
+        sample_late(p, f, time);
     sample_add(f, time);
-    uint64_t delay = p->delay + (LIKELY(f->weight) ? s->cost : s->warm_cost);
+    int64_t delay = p->delay + (int64_t)(LIKELY(f->weight) ? s->cost : s->warm_cost);
     p->delay = delay;
     p->block->delay = delay >> RECORD_TIME_SHIFT;
     p->block->last = now;
@@ -114,9 +115,10 @@ HOT void *open_frame(struct probe_thread *p, struct probe_site *site, struct pro
     p->top = f;
     if (UNLIKELY(fenced))
         fence();
-    uint64_t delay = p->delay, now = now_ticks();
-    f->begin = (now << RECORD_TIME_SHIFT) - delay;
-    m->begin = now - (delay >> RECORD_TIME_SHIFT);
+    int64_t delay = p->delay & p->taken;
+    uint64_t now = now_ticks();
+    f->begin = (now << RECORD_TIME_SHIFT) - (uint64_t)delay;
+    m->begin = now - (uint64_t)(delay >> RECORD_TIME_SHIFT);
     __atomic_store_n(&p->mirror->depth, (uint32_t)f->depth, __ATOMIC_RELEASE);
     return (void *)cookie;
 }

@@ -102,7 +102,7 @@ static RARELY void *rare(probe_rare_function *function, void *a, uintptr_t b)
     void *result = loupe_probe_rare(function, a, b);
     unlock_rare(mask);
     if (p)
-        p->delay += (now_ticks() - begin) << RECORD_TIME_SHIFT;
+        p->delay += (int64_t)((now_ticks() - begin) << RECORD_TIME_SHIFT);
     return result;
 }
 
@@ -342,7 +342,7 @@ static inline void *enter_procedure(struct probe_thread *p, struct probe_site *s
     }
     if (LIKELY(call != NULL))
         return enter_called(p, s, call, sp);
-    p->delay += probe_costs.slow;
+    p->delay += (int64_t)probe_costs.slow;
     return NULL;
 }
 

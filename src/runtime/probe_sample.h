@@ -29,14 +29,14 @@
 
 enum {
     SAMPLE_SIZE_MAX = 1 << 16,
-    SAMPLE_GROWTH = 8,        /* a stratum is at most so many times larger than the one before */
-    SAMPLE_FENCED = 2,        /* larger strata than this are timed with fences */
-    SAMPLE_WARM = 8,          /* visits of a block behind a gap that only warm up */
-    SAMPLE_PAIRS_MIN = 5,     /* before that, the calibrated cost */
-    SAMPLE_LONG = 1 << 13,    /* ticks, 2 to 3 us: longer visits need no cost measured in place */
-    SAMPLE_WINDOW = 1 << 20,  /* ticks: how often the budget is looked at */
-    SAMPLE_SUSPECT = 1 << 15, /* ticks, some 10 us: another thread may have had the processor */
-    SAMPLE_WATCH = 256        /* blocks for which that is watched, once it was so */
+    SAMPLE_GROWTH = 8,       /* a stratum is at most so many times larger than the one before */
+    SAMPLE_FENCED = 2,       /* larger strata than this are timed with fences */
+    SAMPLE_WARM = 8,         /* visits of a block behind a gap that only warm up */
+    SAMPLE_PAIRS_MIN = 5,    /* before that, the calibrated cost */
+    SAMPLE_LONG = 1 << 13,   /* ticks, 2 to 3 us: longer visits need no cost measured in place */
+    SAMPLE_WINDOW = 1 << 20, /* ticks: how often the budget is looked at */
+    SAMPLE_SUSPECT = PROBE_LATE, /* another thread may have had the processor */
+    SAMPLE_WATCH = 256           /* blocks for which that is watched, once it was so */
 };
 
 static inline uint64_t sample_executions(const struct probe_site *s)
@@ -60,7 +60,7 @@ static SAMPLE_RARELY bool sample_switched(struct probe_thread *p)
     bool more = !error && (uint64_t)usage.ru_nivcsw != p->switches;
     if (more)
         p->switches = (uint64_t)usage.ru_nivcsw;
-    p->delay += (clock_now() - began) << RECORD_TIME_SHIFT;
+    p->delay += (int64_t)((clock_now() - began) << RECORD_TIME_SHIFT);
     return more;
 }
 
@@ -72,7 +72,7 @@ static SAMPLE_RARELY bool sample_switched(struct probe_thread *p)
 static SAMPLE_RARELY void sample_suspect(struct probe_thread *p, struct probe_frame *f)
 {
     if (p->interrupted <= f->begin) { /* else it was in a visit inside this one */
-        uint64_t now = (clock_now() << RECORD_TIME_SHIFT) - p->delay;
+        uint64_t now = (clock_now() << RECORD_TIME_SHIFT) - (uint64_t)(p->delay & p->taken);
         if (!sample_switched(p))
             return;
         p->interrupted = now;
@@ -80,6 +80,25 @@ static SAMPLE_RARELY void sample_suspect(struct probe_thread *p, struct probe_fr
     }
     f->site->missed += f->serial == f->site->serial && !f->caller;
     f->weight = 0;
+}
+
+/* A test's wish: every timed visit costs so much more. */
+static SAMPLE_RARELY void sample_extra(struct probe_thread *p, uint64_t ticks)
+{
+    uint64_t began = clock_now(), passed;
+    do
+        passed = clock_now() - began;
+    while (passed < ticks);
+    p->delay += (int64_t)(passed << RECORD_TIME_SHIFT);
+}
+
+/* A visit that took longer than most, or any where a test wishes so. */
+static SAMPLE_RARELY void sample_late(struct probe_thread *p, struct probe_frame *f, int64_t time)
+{
+    if (loupe_process.extra)
+        sample_extra(p, loupe_process.extra);
+    if (f->weight > 1 && time > (int64_t)SAMPLE_SUSPECT << RECORD_TIME_SHIFT)
+        sample_suspect(p, f);
 }
 
 /* A timed visit has ended. */
@@ -266,18 +285,19 @@ static inline uint64_t sample_random(struct probe_thread *p)
 /* How many sites share the budget: found out by how much of it is spent. */
 static inline void sample_pressure(struct probe_thread *p, uint64_t now, uint32_t budget)
 {
-    uint64_t span = now + p->delay - p->window_began, spent = p->delay - p->window_delay;
+    uint64_t real = now + (uint64_t)p->delay, span = real - p->window_began;
+    int64_t spent = p->delay - p->thread->apart - p->window_spent;
     if (span < (uint64_t)SAMPLE_WINDOW << RECORD_TIME_SHIFT)
         return;
-    uint64_t ratio =
-        (spent >> RECORD_TIME_SHIFT) * 256 * 10000 / budget / (span >> RECORD_TIME_SHIFT);
+    uint64_t ratio = (uint64_t)(spent > 0 ? spent >> RECORD_TIME_SHIFT : 0) * 256 * 10000 / budget /
+                     (span >> RECORD_TIME_SHIFT);
     if (ratio > 256)
         p->pressure = p->pressure * (ratio > 1024 ? 1024 : ratio) / 256;
     else if (ratio < 192)
         p->pressure = p->pressure * 7 / 8;
     p->pressure = p->pressure < 256 ? 256 : p->pressure > 1 << 20 ? 1 << 20 : p->pressure;
-    p->window_began = now + p->delay;
-    p->window_delay = p->delay;
+    p->window_began = real;
+    p->window_spent += spent;
 }
 
 /* The size of the next stratum, from the rate of visits since the last choice. `now` is virtual. */
@@ -363,7 +383,7 @@ static inline void sample_warm(struct probe_site *s, uint64_t now)
 static SAMPLE_RARELY uint32_t sample_turn(struct probe_thread *p, struct probe_site *s,
                                           uint64_t real)
 {
-    uint64_t now = (real << RECORD_TIME_SHIFT) - p->delay;
+    uint64_t now = (real << RECORD_TIME_SHIFT) - (uint64_t)p->delay;
     uint32_t gap = 0;
     if (s->phase == PROBE_FIRST) { /* its very first */
         s->decided = s->block_began = now;
@@ -385,7 +405,7 @@ static SAMPLE_RARELY uint32_t sample_turn(struct probe_thread *p, struct probe_s
     }
     if (gap) {
         if (s->kind != LOUPE_SITE_PROCEDURE) /* those account for it themselves */
-            p->delay += probe_costs.slow;
+            p->delay += (int64_t)probe_costs.slow;
         return gap;
     }
     if (UNLIKELY(p->watch) && s->next_size > 1) {

@@ -55,6 +55,11 @@ static struct probe_thread *new_probes(struct thread *t)
         __atomic_store_n(&chunk->used, 1, __ATOMIC_RELEASE);
     p->thread = t;
     p->block = t->block;
+    p->taken = t->taken;
+    p->late = loupe_process.extra ? INT64_MIN : (int64_t)PROBE_LATE << RECORD_TIME_SHIFT;
+    p->delay = *t->delay;
+    p->window_spent = p->delay - t->apart;
+    t->delay = &p->delay;
     /* Frames of this thread are not mistaken for those of the process it was forked from. */
     p->serial = clock_now() << 16;
     p->window_began = clock_now() << RECORD_TIME_SHIFT;
@@ -365,12 +370,36 @@ static void reset_site(struct probe_site *s)
 void probe_reset(struct probe_thread *p)
 {
     each_site(p, reset_site);
+    int64_t delay = p->delay & p->taken;
     for (struct probe_frame *f = p->frames + 1; f <= p->top; f++) {
-        f->begin = (clock_now() << RECORD_TIME_SHIFT) - p->delay;
-        f->mirror->begin = clock_now() - (p->delay >> RECORD_TIME_SHIFT);
+        f->begin = (clock_now() << RECORD_TIME_SHIFT) - (uint64_t)delay;
+        f->mirror->begin = clock_now() - (uint64_t)(delay >> RECORD_TIME_SHIFT);
         f->serial = f->site->serial;
     }
-    p->thread->block->delay_before = p->thread->block->delay;
+}
+
+static void move_site(struct probe_site *s, uint64_t moved)
+{
+    s->decided -= moved;
+    s->block_began -= moved;
+    s->block_ended -= moved;
+}
+
+void probe_delay_moved(struct probe_thread *p, int64_t moved)
+{
+    if (!moved)
+        return;
+    uint64_t seen = (uint64_t)(moved & p->taken);
+    for (struct probe_frame *f = p->frames + 1; f <= p->top; f++) {
+        f->begin -= seen;
+        f->mirror->begin -= (uint64_t)((int64_t)seen >> RECORD_TIME_SHIFT);
+    }
+    if (p->interrupted)
+        p->interrupted -= seen;
+    for (uint32_t i = 1; i < probe_unit_count; i++)
+        for (uint32_t k = 0; p->owned[i] && k < p->owned[i]->count; k++)
+            if (p->owned[i]->sites[k])
+                move_site(p->owned[i]->sites[k], (uint64_t)moved);
 }
 
 static void switch_off(struct probe_site *s)

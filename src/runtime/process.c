@@ -127,6 +127,15 @@ static void describe(struct record_header *h)
     h->program[len > 0 ? len : 0] = '\0';
 }
 
+/* Every event is to waste so much: by the full way, which alone looks for such a wish. */
+static uint64_t extra_ticks(uint64_t ns)
+{
+    if (!ns)
+        return 0;
+    loupe_short_way = false;
+    return clock_ticks(ns);
+}
+
 static bool open_segment(void)
 {
     struct process *p = &loupe_process;
@@ -146,7 +155,9 @@ static bool open_segment(void)
     w.header->started = clock_now();
     w.header->trouble |= p->trouble;
     w.header->control.budget = options_budget();
+    w.header->compensation = options_compensation();
     p->writer = w;
+    p->extra = extra_ticks(options_extra_delay());
     __atomic_store_n(&p->writer.header->magic, RECORD_MAGIC, __ATOMIC_RELEASE);
     __atomic_store_n(&loupe_control, &p->writer.header->control, __ATOMIC_RELEASE);
     return true;

@@ -13,6 +13,7 @@ struct process {
     bool impossible;             /* no job, or no segment to be had: stay out of the way */
     bool hold;                   /* inside MPI_Init: allocate nothing that MPI may need */
     uint32_t peers_max;
+    uint64_t extra;   /* ticks, a test's wish: what events and timed probes are to cost more */
     uint32_t trouble; /* what there was before there was a header */
 };
 extern struct process loupe_process EXPORT;

@@ -23,11 +23,13 @@ static struct site *region_site(struct thread *t, const char *name)
     return site_add_region(t, key, name);
 }
 
-static struct thread *enter(void *frame)
+/* `began`: since when what this costs is to be accounted for; what is slow accounts for itself. */
+static struct thread *enter(void *frame, uint64_t *began)
 {
     struct thread *t = loupe_tls.self;
     if (!t || t->guard || t->control != control_load(t->control_at))
         t = event_begin_slow(frame);
+    *began = t ? clock_now() : 0; /* else there may be no clock */
     if (t)
         guard_set(t, frame); /* a signal handler in here must leave the tables alone */
     return t;
@@ -73,26 +75,37 @@ static void begin_unseen(struct thread *t, const char *name)
         t->region_again[d - 1]++;
 }
 
+/* Its time begins as late as can be, and all before is ours. */
+static void open_region(struct thread *t, uint32_t d, struct site *site, uint64_t began)
+{
+    t->region_covered[d] = t->covered;
+    t->region_site[d] = site;
+    t->region_again[d] = 0;
+    t->block->frames[d].statement = site->index;
+    t->region_depth = d + 1;
+    uint64_t now = clock_now();
+    event_spent(t, (int64_t)(clock_since(began, now) << RECORD_TIME_SHIFT) + t->full_cost.inside);
+    t->region_begin[d] = now;
+    t->region_delay[d] = *t->delay;
+    t->block->delay = *t->delay >> RECORD_TIME_SHIFT;
+    t->block->frames[d].begin = now - (uint64_t)((*t->delay & t->taken) >> RECORD_TIME_SHIFT);
+    __atomic_store_n(&t->block->depth, d + 1, __ATOMIC_RELEASE);
+}
+
 EXPORT void loupe_runtime_begin(const char *name)
 {
-    struct thread *t = enter(__builtin_frame_address(0));
+    uint64_t began;
+    struct thread *t = enter(__builtin_frame_address(0), &began);
     if (!t && (t = switched_off()))
         begin_unseen(t, name ? name : "");
     if (!t || t->off)
         return;
     struct site *site = region_site(t, name ? name : "");
     uint32_t d = t->region_depth;
-    if (d < REGIONS_MAX && site != t->others) {
-        t->region_covered[d] = t->covered;
-        t->region_site[d] = site;
-        t->region_again[d] = 0;
-        t->block->frames[d].statement = site->index;
-        t->block->frames[d].begin = clock_now();
-        t->region_depth = d + 1;
-        __atomic_store_n(&t->block->depth, d + 1, __ATOMIC_RELEASE);
-    } else {
+    if (d < REGIONS_MAX && site != t->others)
+        open_region(t, d, site, began);
+    else
         begin_too_deep(t, site);
-    }
     t->guard = 0;
 }
 
@@ -110,7 +123,10 @@ static void close_region(struct thread *t, uint32_t d, uint64_t now)
     struct site *site = t->region_site[d];
     struct record_statement *s = site->record;
     statement_open(s);
-    uint64_t ticks = clock_since(t->block->frames[d].begin, now);
+    uint64_t real = clock_since(t->region_begin[d], now);
+    int64_t time = (int64_t)(real << RECORD_TIME_SHIFT) - t->full_cost.rounded -
+                   ((*t->delay - t->region_delay[d]) & t->taken);
+    uint64_t ticks = time > 0 ? (uint64_t)time >> RECORD_TIME_SHIFT : 0;
     __atomic_store_n(&t->block->depth, d, __ATOMIC_RELAXED);
     uint64_t inside = t->covered - t->region_covered[d];
     uint64_t self = ticks > inside ? ticks - inside : 0;
@@ -121,6 +137,8 @@ static void close_region(struct thread *t, uint32_t d, uint64_t now)
     s->self += self;
     if (open_below(t, site, d))
         s->time -= ticks;
+    else
+        s->real += real;
     statement_close(s);
 }
 
@@ -140,11 +158,15 @@ static void end_region(struct thread *t, const char *name, uint64_t now)
 
 EXPORT void loupe_runtime_end(const char *name)
 {
-    struct thread *t = enter(__builtin_frame_address(0));
-    if (t)
-        end_region(t, name ? name : "", clock_now());
-    else if ((t = switched_off())) /* it was open until then, or it would be for ever */
+    uint64_t now;
+    struct thread *t = enter(__builtin_frame_address(0), &now);
+    if (t) {
+        end_region(t, name ? name : "", now);
+        event_spent_since(t, now);
+        t->block->delay = *t->delay >> RECORD_TIME_SHIFT;
+    } else if ((t = switched_off())) { /* it was open until then, or it would be for ever */
         end_region(t, name ? name : "", loupe_process.writer.header->off_since);
+    }
     if (t)
         t->guard = 0;
 }

@@ -209,9 +209,11 @@ static struct site *first_visit(struct thread *t, uint64_t key, uintptr_t addres
 
 struct site *event_site_slow(struct thread *t, uint64_t key, uintptr_t address, uint32_t call)
 {
+    uint64_t began = clock_now();
     struct site *site = still_the_same(t, key, address);
     if (!site)
         site = first_visit(t, key, address, call);
+    event_spent_since(t, began);
     uint32_t h = near_hash(address);
     t->near_address[h] = address;
     t->near_site[h] = site;

@@ -51,6 +51,7 @@ static struct thread *new_thread(uint32_t index)
     t->room = t->slots + SLOTS_FIRST;
     t->slot_mask = SLOTS_FIRST - 1;
     t->shift = 64 - (uint32_t)__builtin_ctz(SLOTS_FIRST);
+    t->delay = &t->own_delay;
     if (t->block)
         t->others = site_add(t, UINT64_MAX, 0, RECORD_CALL_OTHERS);
     if (!t->block || !t->others) {
@@ -61,6 +62,20 @@ static struct thread *new_thread(uint32_t index)
     t->block->resets = loupe_control->word >> RECORD_CONTROL_RESET_SHIFT;
     record_cursor_publish(&block_cursor);
     return t;
+}
+
+/* How its time differs from real time, and what events cost it: a thread of the program begins
+ * with no delay, whatever that of the one was that had the block before. */
+static void start_delay(struct thread *t)
+{
+    static uint32_t calibrated; /* atomic; by process and clock, which a forked child shares */
+    if (!__atomic_exchange_n(&calibrated, 1, __ATOMIC_RELAXED))
+        event_calibrate();
+    event_costs(t);
+    thread_delay_set(t, 0);
+    int64_t before = t->block->delay - t->block->delay_before;
+    t->block->delay_before += before; /* readers see none of it, but its cost as before */
+    t->block->received_before += before;
 }
 
 static struct thread *take_new(void)
@@ -96,6 +111,7 @@ struct thread *thread_acquire(void)
     t->region_depth = 0;
     t->block->depth = 0;
     probe_take_over(t);
+    start_delay(t);
     loupe_tls.self = t;
     tls_settle(&loupe_tls);
     thread_end_arm(t);
@@ -141,6 +157,23 @@ static void reset_statement(struct record_statement *s)
     statement_close(s);
 }
 
+/* What is open began just now. */
+static void reset_regions(struct thread *t, uint64_t now)
+{
+    for (uint32_t d = 0; d < t->region_depth; d++) {
+        t->region_covered[d] = t->covered;
+        t->region_begin[d] = now;
+        t->region_delay[d] = *t->delay;
+        t->block->frames[d].begin = now - (uint64_t)((*t->delay & t->taken) >> RECORD_TIME_SHIFT);
+    }
+}
+
+static void forget_delay(struct record_thread *block)
+{
+    block->delay_before = block->delay;
+    block->received_before = block->received;
+}
+
 static void reset_block(struct thread *t)
 {
     for (uint32_t i = 0; i < t->chunk_count; i++) {
@@ -177,6 +210,55 @@ static void note_switch(bool off, uint64_t now)
         h->off_since = since; /* another thread was first */
 }
 
+static void show_delay(struct thread *t)
+{
+    t->block->delay = *t->delay >> RECORD_TIME_SHIFT;
+    t->block->received = t->received >> RECORD_TIME_SHIFT;
+}
+
+/* While measurement is off readers see no delay grow; the time does not count either. */
+static void switch_delay(struct thread *t, bool off)
+{
+    struct record_thread *b = t->block;
+    if (off) {
+        show_delay(t);
+        return;
+    }
+    int64_t delay = b->delay, received = b->received;
+    show_delay(t);
+    b->delay_before += b->delay - delay;
+    b->received_before += b->received - received;
+}
+
+void thread_delay_set(struct thread *t, int64_t delay)
+{
+    int64_t moved = delay - *t->delay;
+    *t->delay = delay;
+    t->received += moved; /* so that the difference is still what its own probes have cost */
+    t->apart += moved;
+    for (uint32_t d = 0; d < t->region_depth; d++) {
+        t->region_delay[d] += moved;
+        t->block->frames[d].begin -= (uint64_t)((moved & t->taken) >> RECORD_TIME_SHIFT);
+    }
+    if (t->probes)
+        probe_delay_moved(t->probes, moved);
+    show_delay(t);
+}
+
+void thread_delay_start(struct thread *t, int64_t delay)
+{
+    thread_delay_set(t, delay);
+    forget_delay(t->block);
+}
+
+void thread_extra(struct thread *t)
+{
+    uint64_t began = clock_now();
+    while (clock_now() - began < t->extra)
+        ;
+    event_spent_since(t, began);
+}
+
 bool thread_control(struct thread *t)
 {
     static uint32_t resets_done; /* of the process: the first thread to see it moves the clock */
@@ -188,11 +270,15 @@ bool thread_control(struct thread *t)
         note_reset(now);
     if (t->block->resets != resets) {
         reset_block(t);
+        reset_regions(t, now);
         if (t->probes)
             probe_reset(t->probes);
+        forget_delay(t->block);
         __atomic_store_n(&t->block->resets, resets, __ATOMIC_RELEASE);
     }
     bool off = word & RECORD_CONTROL_OFF;
+    if (off != t->off)
+        switch_delay(t, off);
     if (off != (loupe_process.writer.header->off_since != 0))
         note_switch(off, now);
     t->off = off;
@@ -223,15 +309,17 @@ struct thread *event_begin_slow(void *frame)
     struct thread *t = loupe_tls.self;
     if (t && is_nested(t, frame))
         return NULL;
-    if (!t) {
-        int saved = errno;
-        t = !loupe_process.hold && process_open() ? thread_acquire() : NULL;
-        errno = saved;
-        if (!t)
-            return NULL;
-    }
-    abandon(t);
-    if (t->control != control_load(t->control_at) && thread_control(t))
+    int saved = errno;
+    if (!t && (loupe_process.hold || !process_open()))
+        return NULL;              /* errno is as it was */
+    uint64_t began = clock_now(); /* there is no clock before */
+    if (!t)
+        t = thread_acquire();
+    errno = saved;
+    if (!t)
         return NULL;
-    return t;
+    abandon(t);
+    bool off = t->control != control_load(t->control_at) && thread_control(t);
+    event_spent_since(t, began);
+    return off ? NULL : t;
 }

@@ -62,6 +62,13 @@ struct site_slot {
 
 enum { NEAR_SITES = 128, THREAD_ROOM = 1024 };
 
+/* What an event costs, in 1/256 ticks (runtime/event_cost.c). */
+struct event_cost {
+    int64_t all;     /* what the program loses */
+    int64_t rounded; /* to be taken off what its two readings of the clock say, for ticks: */
+    int64_t inside;  /* what they say of a call that does nothing, rounded */
+};
+
 /* What every event needs comes first. */
 struct thread {
     uintptr_t guard;   /* stack frame of the event in progress, or with GUARD_OTHER; 0: none */
@@ -73,11 +80,22 @@ struct thread {
     void *guard_return; /* with GUARD_OTHER: the return address in that frame */
     uint32_t region_depth;
     bool off;
+    /* Real less virtual time, in 1/256 ticks: `own_delay`, or where its probes have it. Only
+     * changed by the thread itself. */
+    int64_t *delay;
+    int64_t apart; /* of it, all but what timing probes in the source has cost: no one's budget */
+    struct record_thread *block;
+    struct event_cost short_cost; /* of the short way */
+    int64_t taken;                /* -1; 0: nothing is taken out of the times that are recorded, */
+    int64_t told;                 /* nor (0) what others' delay has caused */
+    struct event_cost full_cost;  /* of the full way, when nothing is looked up there */
     /* Sites that are good as they are, by a hash of their return address; emptied when `control`
      * changes. */
     uintptr_t near_address[NEAR_SITES];
     struct site *near_site[NEAR_SITES];
-    struct record_thread *block;
+    int64_t own_delay;
+    int64_t received; /* of the delay, in 1/256 ticks: what came from others */
+    uint64_t extra;   /* a test's wish: ticks that every event is to cost more */
     uint32_t block_index;
     uint32_t statement_count;
     struct site_slot *slots;
@@ -90,7 +108,9 @@ struct thread {
     /* every chunk with records of this block, for a reset */
     struct record_chunk **chunks;
     uint32_t chunk_count, chunk_room;
-    uint64_t region_covered[RECORD_FRAMES]; /* `covered` when each open region began */
+    uint64_t region_covered[RECORD_FRAMES]; /* `covered` when each open region began, */
+    uint64_t region_begin[RECORD_FRAMES];   /* when that was, */
+    int64_t region_delay[RECORD_FRAMES];    /* and the delay then */
     struct site *region_site[RECORD_FRAMES];
     uint32_t region_again[RECORD_FRAMES]; /* begins of the same, too deep for frames of their own */
 };
@@ -127,6 +147,18 @@ void thread_end_arm(struct thread *t);
 void thread_forget_all(void);
 /* Acts on the control word: measurement off, resets. Returns t->off. */
 bool thread_control(struct thread *t) EXPORT_AS(thread_control);
+
+/* From now on the calling thread's delay is this (1/256 ticks): it goes on where another got to.
+ * What it has open began in its own time. */
+void thread_delay_set(struct thread *t, int64_t delay) EXPORT_AS(thread_delay_set);
+/* The same at the end of MPI_Init, where the rank's time begins: readers see the delay since. */
+void thread_delay_start(struct thread *t, int64_t delay) EXPORT_AS(thread_delay_start);
+/* Wastes time, for a test, and accounts for it. */
+void thread_extra(struct thread *t) EXPORT_AS(thread_extra);
+/* Finds out what events cost: at the start, and when it may have been found out badly. */
+void event_calibrate(void) EXPORT_AS(event_calibrate);
+/* Gives a thread what is known of it. */
+void event_costs(struct thread *t);
 
 /* Private memory that lives as long as the process; NULL when there is none. */
 void *arena_alloc(size_t bytes) EXPORT_AS(arena_alloc);

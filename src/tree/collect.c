@@ -177,8 +177,9 @@ static void on_thread(void *data, uint32_t block, const struct record_thread *th
     (void)block;
     end_block(c);
     c->totals->threads += thread->threads;
-    c->totals->delay += thread->delay;
-    c->totals->blocks += thread->delay > 0;
+    int64_t own = thread->delay - thread->received;
+    c->totals->delay += own > 0 ? (uint64_t)own : 0;
+    c->totals->blocks += own > 0;
 }
 
 static const char *call_name(uint32_t call)

@@ -16,7 +16,7 @@ struct collect_totals {
     uint64_t events;  /* executions that have ended */
     uint64_t visits;  /* of those, of probes in the source */
     uint64_t threads; /* that ever wrote to it */
-    uint64_t delay;   /* what probes cost its threads, ticks; and how many it cost any */
+    uint64_t delay;   /* what probes and events cost its threads, ticks; and how many it cost any */
     uint64_t blocks;
     uint64_t values; /* statements and probes that were executed */
     double mpi_s;

@@ -113,11 +113,10 @@ static void set_totals(struct run_rank *rank, const struct record_header *h,
     rank->events = totals->events;
     rank->threads = totals->threads;
     rank->mpi_s = totals->mpi_s;
-    /* So far the calibrated cost of an event, and what probes in the source were found to cost: a
-     * rank's own delay, nothing from its partners. Of several threads their mean, as for time. */
-    double events = (double)(totals->events - totals->visits) * ((double)h->ticks_per_event / 1024);
+    /* What events and probes have cost: a rank's own delay, nothing from its partners. Of several
+     * threads their mean, as for time. */
     double probes = totals->blocks ? (double)totals->delay / (double)totals->blocks : 0;
-    rank->probe_s = (events + probes) * h->tick_ns * 1e-9;
+    rank->probe_s = probes * h->tick_ns * 1e-9;
     rank->overhead_s = rank->probe_s < rank->real_s ? rank->probe_s : rank->real_s;
 }
 

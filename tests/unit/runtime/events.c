@@ -84,6 +84,7 @@ __attribute__((noinline)) static bool event(uintptr_t address, int32_t rank, uin
     if (!event_begin(&e, 3, (void *)address, __builtin_frame_address(0)))
         return false;
     event_end(&e);
+    event_settle(&e);
     statement_bytes(e.site->record, bytes);
     event_peer(e.thread, e.site, rank, RECORD_SENT, bytes, e.ticks);
     event_done(&e);
@@ -143,6 +144,7 @@ __attribute__((noinline)) static bool nested_event(void)
     volatile char frames_of_the_library[256] = {0};
     bool inner = event(0x3200 + (uintptr_t)frames_of_the_library[0], 0, 1);
     event_end(&e);
+    event_settle(&e);
     event_done(&e);
     return inner;
 }

@@ -26,7 +26,8 @@ enum { READINGS_MAX = 65536 };
 struct readings {
     struct record_probe_reading list[READINGS_MAX];
     size_t count;
-    uint64_t blocks, threads, delay;
+    uint64_t blocks, threads;
+    int64_t delay, received;
     bool damaged;
     int torn;
 };
@@ -46,6 +47,7 @@ static inline void readings_thread(void *data, uint32_t block, const struct reco
     r->blocks++;
     r->threads += t->threads;
     r->delay += t->delay;
+    r->received += t->received;
 }
 
 static inline bool readings_take(struct readings *r, int dir, const char *name)

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "mpi/ring.h"
+
+enum { TRIES = 4 }; /* searches that the sender may overtake before the header counts as lost */
+
+/* What a ring that was not seen yet looks like: no number of it is ever expected. */
+static const struct ring_slot nothing;
+
+enum slot_state { SLOT_THERE, SLOT_NOT_YET, SLOT_OVERRUN };
+
+void ring_open_in(struct ring_in *r, int32_t rank, int32_t me)
+{
+    *r = (struct ring_in){.at = &nothing, .low = 1, .rank = rank, .me = me};
+}
+
+static bool seen(struct ring_in *r)
+{
+    if (!r->slots) {
+        const struct board *b = board_of(r->rank);
+        r->slots =
+            board_look(b, BOARD_RING, (uint64_t)r->me, RING_SLOTS * sizeof *r->slots, &r->seen);
+    }
+    return r->slots;
+}
+
+/* Numbers wrap; no reader is half of all numbers behind. *newest: what the slot holds instead. */
+static enum slot_state state_of(const struct ring_slot *s, uint64_t n, uint64_t *newest)
+{
+    uint32_t number = __atomic_load_n(&s->number, __ATOMIC_ACQUIRE);
+    int32_t far = (int32_t)(number - (uint32_t)n);
+    if (far == 0)
+        return SLOT_THERE;
+    if (far >= 1 << 30 || far < -(1 << 30))
+        far = (int32_t)((uint32_t)far ^ RING_MARK);
+    if (far <= 0)
+        return SLOT_NOT_YET;
+    *newest = n + (uint32_t)far;
+    return SLOT_OVERRUN;
+}
+
+static bool is_taken(const struct ring_in *r, uint64_t n)
+{
+    return r->taken[n % RING_SLOTS / 64] >> (n % 64) & 1;
+}
+
+static void put_at(struct ring_in *r)
+{
+    r->at = r->ahead ? &nothing : &r->slots[r->low % RING_SLOTS];
+}
+
+/* Everything below `to` is behind us. */
+static void forget_below(struct ring_in *r, uint64_t to)
+{
+    uint64_t whole = to - r->low;
+    for (uint64_t n = r->low; n < to && n < r->low + RING_SLOTS; n++)
+        if (is_taken(r, n)) {
+            r->taken[n % RING_SLOTS / 64] &= ~(1ull << n % 64);
+            r->ahead--;
+            whole--;
+        }
+    r->lost += (uint32_t)(whole < UINT32_MAX - r->lost ? whole : UINT32_MAX - r->lost);
+    r->low = to;
+}
+
+static void mark_taken(struct ring_in *r, uint64_t n)
+{
+    r->taken[n % RING_SLOTS / 64] |= 1ull << n % 64;
+    r->ahead++;
+    while (r->ahead && is_taken(r, r->low)) {
+        r->taken[r->low % RING_SLOTS / 64] &= ~(1ull << r->low % 64);
+        r->ahead--;
+        r->low++;
+    }
+}
+
+static enum ring_result missed(struct ring_in *r)
+{
+    if (r->lost)
+        r->lost--;
+    return RING_LOST;
+}
+
+struct wanted {
+    uint32_t key, stream;
+    enum ring_order order;
+    uint64_t bytes;
+};
+
+enum seen_result { SEEN_TAKE, SEEN_LOST, SEEN_OTHER, SEEN_OVERRUN };
+
+/* Is the header in slot `n` the wanted one? Headers of one stream stand in their order. */
+static enum seen_result look_at(struct ring_in *r, uint64_t n, const struct wanted *w,
+                                struct header *h, uint32_t *size)
+{
+    const struct ring_slot *s = &r->slots[n % RING_SLOTS];
+    if (s->key != w->key)
+        return SEEN_OTHER;
+    uint32_t stream = s->stream;
+    if (!ring_copy(s, n, h, size))
+        return SEEN_OVERRUN;
+    if (w->order == RING_BY_ORDER || h->statement & RING_LOOSE)
+        return SEEN_TAKE;
+    int32_t later = (int32_t)(stream - w->stream);
+    return later == 0 ? SEEN_TAKE : later > 0 ? SEEN_LOST : SEEN_OTHER;
+}
+
+/* Found where its number says, or as the first of its stream. Without a number it can only be told
+ * while nothing was lost; else each message uses one header up, until none is left over. */
+static enum ring_result take(struct ring_in *r, uint64_t n, const struct wanted *w,
+                             struct header *h, uint32_t size)
+{
+    bool numbered = w->order == RING_BY_NUMBER && !(h->statement & RING_LOOSE);
+    bool sure = numbered || (!r->lost && !r->partial);
+    if (sure && size != ring_size(w->bytes)) {
+        r->partial = true;
+        return RING_NONE;
+    }
+    mark_taken(r, n);
+    h->statement &= ~RING_LOOSE;
+    return sure ? RING_FOUND : RING_LOST;
+}
+
+static bool search(struct ring_in *r, const struct wanted *w, struct header *h,
+                   enum ring_result *result)
+{
+    for (uint64_t n = r->low; n < r->low + RING_SLOTS; n++) {
+        uint64_t newest;
+        uint32_t size;
+        enum slot_state state = state_of(&r->slots[n % RING_SLOTS], n, &newest);
+        if (state == SLOT_NOT_YET)
+            break;
+        if (state == SLOT_OVERRUN) {
+            forget_below(r, newest - RING_SLOTS + 1);
+            return false;
+        }
+        if (is_taken(r, n))
+            continue;
+        enum seen_result seen = look_at(r, n, w, h, &size);
+        if (seen == SEEN_OVERRUN)
+            return false;
+        if (seen == SEEN_OTHER)
+            continue;
+        *result = seen == SEEN_TAKE ? take(r, n, w, h, size) : missed(r);
+        return true;
+    }
+    *result = r->lost ? missed(r) : RING_NONE;
+    r->partial |= *result == RING_NONE;
+    return true;
+}
+
+enum ring_result ring_take_slow(struct ring_in *r, uint32_t key, enum ring_order order,
+                                uint32_t stream, uint64_t bytes, struct header *h)
+{
+    const struct wanted w = {.key = key, .stream = stream, .order = order, .bytes = bytes};
+    enum ring_result result = RING_LOST;
+    bool done = false;
+    if (!seen(r)) {
+        r->partial = true;
+        return RING_NONE;
+    }
+    for (int tries = 0; !done && tries < TRIES; tries++)
+        done = search(r, &w, h, &result);
+    put_at(r);
+    return done ? result : missed(r);
+}

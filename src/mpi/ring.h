@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A ring: the headers of the messages from one rank to one other, in the sender's board. A fixed
+ * number of slots; the newest overwrites the oldest, whether or not that was read. Headers are
+ * numbered absolutely, in the ring and in their stream (stream.h), so that what is lost is known to
+ * be lost, and the next is never taken for it.
+ *
+ * Writer: the sending rank, one thread at a time. Readers: the receiving rank, one thread at a
+ * time; it writes nothing there and believes nothing but numbers. A slot's number says what it
+ * holds (number n stands in slot n modulo RING_SLOTS), is a mark while it changes, and is looked at
+ * before and after the rest is read.
+ */
+#ifndef LOUPE_MPI_RING_H
+#define LOUPE_MPI_RING_H
+
+#include "mpi/board.h"
+#include "runtime/hot.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+enum { RING_SLOTS = 512, RING_SIZES = 40, RING_SIZE_BITS = 12 };
+#define RING_MARK  0x80000000u /* in a number: the slot is about to hold it */
+#define RING_LOOSE 0x80000000u /* in a statement: the sender has not counted this stream */
+
+struct ring_slot {
+    uint32_t number;
+    uint32_t key;       /* of the stream: a hash of communicator and tag */
+    uint64_t begin;     /* when the send began, in ticks */
+    int64_t delay;      /* the sender's then, in ticks, times 2^RING_SIZE_BITS, plus ring_size() */
+    uint32_t stream;    /* number in the stream */
+    uint32_t statement; /* the sender's: index in the low half, its block's in the high one */
+} __attribute__((aligned(32)));
+_Static_assert(sizeof(struct ring_slot) == 32, "two in a cache line");
+
+/* What travels beside a message. */
+struct header {
+    int64_t begin;
+    int64_t delay;
+    uint32_t statement;
+};
+
+struct ring_out {
+    struct ring_slot *slots; /* NULL: no room for it; messages go without */
+    uint64_t next;           /* number of the next header; the first is 1 */
+    uint32_t lock;
+};
+
+struct ring_in {
+    const struct ring_slot
+        *at;      /* slot of `low`, while nothing above it is taken; else of nothing */
+    uint64_t low; /* lowest number that is neither taken nor lost */
+    const struct ring_slot *slots; /* NULL: not seen yet */
+    uint32_t ahead;                /* taken ones above `low` */
+    uint32_t lost;                 /* overwritten before they were taken, and not yet missed */
+    bool partial;                  /* some of its messages have no header at all */
+    int32_t rank, me;
+    uint32_t seen; /* of the sender's board */
+    uint64_t taken[RING_SLOTS / 64];
+    uint64_t least[RING_SIZES]; /* least transfer by power of two of the size; 0: none known */
+};
+
+/* How a message can come by its header. */
+enum ring_result {
+    RING_FOUND,
+    RING_LOST, /* there was one, or which is its own cannot be said any more */
+    RING_NONE, /* none was published: the sender was not intercepted */
+};
+
+/* For what is not to be found by its number in the stream. */
+enum ring_order { RING_BY_NUMBER, RING_BY_ORDER };
+
+/* Messages from `rank` to `me`. */
+void ring_open_in(struct ring_in *r, int32_t rank, int32_t me);
+enum ring_result ring_take_slow(struct ring_in *r, uint32_t key, enum ring_order order,
+                                uint32_t stream, uint64_t bytes, struct header *h);
+
+/* A few bits of the size, by which a header that belongs to another message is told. */
+static inline uint32_t ring_size(uint64_t bytes)
+{
+    bytes ^= bytes >> 36 ^ bytes >> 24;
+    return (uint32_t)(bytes ^ bytes >> RING_SIZE_BITS) & ((1u << RING_SIZE_BITS) - 1);
+}
+
+HOT void ring_publish(struct ring_out *r, uint32_t key, uint32_t stream, uint64_t begin,
+                      int64_t delay, uint32_t statement, uint64_t bytes)
+{
+    uint64_t n = r->next++;
+    struct ring_slot *s = &r->slots[n % RING_SLOTS];
+    __atomic_store_n(&s->number, (uint32_t)n ^ RING_MARK, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    s->key = key;
+    s->begin = begin;
+    s->delay = (int64_t)((uint64_t)delay << RING_SIZE_BITS | ring_size(bytes));
+    s->stream = stream;
+    s->statement = statement;
+    __atomic_store_n(&s->number, (uint32_t)n, __ATOMIC_RELEASE);
+    /* The reader had the line after the next one last; by the next time it is ours. */
+    __builtin_prefetch(&r->slots[(n + 2) % RING_SLOTS], 1);
+}
+
+/* True: the slot still holds that number, so what was copied is whole. */
+HOT bool ring_copy(const struct ring_slot *s, uint64_t n, struct header *h, uint32_t *size)
+{
+    h->begin = (int64_t)s->begin;
+    h->delay = s->delay >> RING_SIZE_BITS;
+    *size = (uint32_t)s->delay & ((1u << RING_SIZE_BITS) - 1);
+    h->statement = s->statement;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(&s->number, __ATOMIC_RELAXED) == (uint32_t)n;
+}
+
+/* The header of message `stream` of the stream that has this key. Mostly it is the next one. */
+HOT enum ring_result ring_take(struct ring_in *r, uint32_t key, uint32_t stream, uint64_t bytes,
+                               struct header *h)
+{
+    const struct ring_slot *s = r->at;
+    uint32_t size;
+    if (UNLIKELY(__atomic_load_n(&s->number, __ATOMIC_ACQUIRE) != (uint32_t)r->low ||
+                 s->key != key || s->stream != stream || !ring_copy(s, r->low, h, &size) ||
+                 size != ring_size(bytes) || h->statement & RING_LOOSE))
+        return ring_take_slow(r, key, RING_BY_NUMBER, stream, bytes, h);
+    r->low++;
+    r->at = &r->slots[r->low % RING_SLOTS];
+    return RING_FOUND;
+}
+
+/* How long a message of this size takes at least, learnt from those that were waited for since
+ * before they were sent: `since` is when the waiting began, `until` when it ended. */
+HOT int64_t ring_transfer(struct ring_in *r, const struct header *h, int64_t since, int64_t until,
+                          uint64_t bytes)
+{
+    uint32_t bucket = size_bucket(bytes);
+    uint64_t *least = &r->least[bucket];
+    if (since < h->begin && until > h->begin) {
+        uint64_t took = (uint64_t)(until - h->begin);
+        if (took < *least || !*least)
+            *least = took;
+    }
+    return (int64_t)*least;
+}
+_Static_assert(RING_SIZES == RECORD_SIZE_BUCKETS, "a bucket each");
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include "mpi/stream.h"
+
+#include "runtime/process.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { BUCKETS = 1024 };
+
+/* One direction: streams by communicator, rank and tag; rings by rank. */
+struct streams {
+    struct stream *buckets[BUCKETS];
+    uint32_t count;
+    void **rings; /* struct ring_out or ring_in, made at the first use */
+};
+
+bool streams_multiple;
+static struct streams out, in;
+static int32_t ranks, own_rank;
+static uint32_t lock;
+
+int streams_open(int32_t count, int32_t me, bool multiple)
+{
+    size_t bytes = (size_t)count * sizeof(void *);
+    void **memory = count > 0 ? pages_alloc(2 * bytes) : NULL;
+    if (!memory)
+        return -ENOMEM;
+    out.rings = memory;
+    in.rings = memory + count;
+    own_rank = me;
+    streams_multiple = multiple;
+    ranks = count;
+    return 0;
+}
+
+static uint64_t mix(uint64_t comm, int32_t rank, int32_t tag)
+{
+    uint64_t x = comm ^ (uint64_t)(uint32_t)tag * 0x9e3779b97f4a7c15u;
+    x = (x ^ x >> 32) * 0xd6e8feb86659fd93u;
+    x ^= (uint64_t)(uint32_t)rank * 0xc2b2ae3d27d4eb4fu;
+    return x ^ x >> 29;
+}
+
+static void *new_ring_out(int32_t rank)
+{
+    if (!board_of(rank)) /* on another node: nobody could read it */
+        return NULL;
+    void *slots = board_area(BOARD_RING, (uint64_t)rank, RING_SLOTS * sizeof(struct ring_slot));
+    struct ring_out *r = slots ? arena_alloc(sizeof *r) : NULL;
+    if (r)
+        *r = (struct ring_out){.slots = slots, .next = 1};
+    return r;
+}
+
+static void *new_ring_in(int32_t rank)
+{
+    struct ring_in *r = board_of(rank) ? arena_alloc(sizeof *r) : NULL;
+    if (r)
+        ring_open_in(r, rank, own_rank);
+    return r;
+}
+
+/* Asked for once only: where there was no room there will be none. */
+static void *ring_of(struct streams *way, int32_t rank)
+{
+    static char none;
+    if (!way->rings[rank]) {
+        void *r = way == &out ? new_ring_out(rank) : new_ring_in(rank);
+        way->rings[rank] = r ? r : &none;
+    }
+    return way->rings[rank] == &none ? NULL : way->rings[rank];
+}
+
+static void fill(struct stream *s, struct streams *way, uint64_t comm, int32_t rank, int32_t tag)
+{
+    *s = (struct stream){
+        .comm = comm, .rank = rank, .tag = tag, .key = (uint32_t)(mix(comm, 0, tag) >> 16)};
+    if (way == &out)
+        s->out = ring_of(way, rank);
+    else
+        s->in = ring_of(way, rank);
+}
+
+static struct stream *find(struct streams *way, uint64_t comm, int32_t rank, int32_t tag,
+                           struct stream *spare)
+{
+    struct stream **at = &way->buckets[mix(comm, rank, tag) % BUCKETS], *s = *at;
+    while (s && (s->comm != comm || s->rank != rank || s->tag != tag))
+        s = s->next;
+    if (s)
+        return s;
+    fill(spare, way, comm, rank, tag);
+    if (!spare->out)
+        return NULL;
+    s = way->count < STREAMS_MAX ? arena_alloc(sizeof *s) : NULL;
+    if (!s) {
+        spare->loose = true;
+        return spare;
+    }
+    *s = *spare;
+    s->next = *at;
+    *at = s;
+    way->count++;
+    return s;
+}
+
+static struct stream *ask(struct streams *way, uint64_t comm, int32_t rank, int32_t tag,
+                          struct stream *spare)
+{
+    if (!comm || rank < 0 || rank >= ranks)
+        return NULL;
+    if (streams_multiple)
+        slow_lock(&lock);
+    struct stream *s = find(way, comm, rank, tag, spare);
+    if (streams_multiple)
+        slow_unlock(&lock);
+    return s;
+}
+
+struct stream *stream_to(uint64_t comm, int32_t rank, int32_t tag, struct stream *spare)
+{
+    return ask(&out, comm, rank, tag, spare);
+}
+
+struct stream *stream_from(uint64_t comm, int32_t rank, int32_t tag, struct stream *spare)
+{
+    return ask(&in, comm, rank, tag, spare);
+}
+
+/* Not counted by us, or with messages in between that had no header. */
+enum ring_result stream_take_slow(struct stream *s, uint32_t number, uint64_t bytes,
+                                  struct header *h)
+{
+    enum ring_order order = s->loose ? RING_BY_ORDER : RING_BY_NUMBER;
+    enum ring_result result = ring_take_slow(s->in, s->key, order, number - s->unsent, bytes, h);
+    if (result == RING_NONE)
+        s->unsent++;
+    return result;
+}

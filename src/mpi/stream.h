@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A stream: the messages of one communicator and tag from one rank to another. They are received in
+ * the order in which they were sent, so counting them on both sides tells which header (ring.h)
+ * belongs to which message.
+ *
+ * The sender counts what it publishes. The receiver gives a number to each receive when that is
+ * posted, and takes the header by it when the receive is complete. A header that was lost uses up
+ * its number. One that was never published does not: the sender was not intercepted then.
+ *
+ * Tables of the process: STREAMS_MAX each way; those beyond are *loose*. They are not counted, and
+ * their headers are taken in order, as long as the ring has lost nothing. With more than one thread
+ * in MPI, callers hold streams_lock around everything but stream_publish.
+ */
+#ifndef LOUPE_MPI_STREAM_H
+#define LOUPE_MPI_STREAM_H
+
+#include "mpi/ring.h"
+#include "runtime/process.h"
+
+#pragma GCC visibility push(hidden)
+
+enum { STREAMS_MAX = 4096 };
+
+struct stream {
+    uint32_t key;
+    uint32_t count; /* published; or numbers given to receives */
+    union {
+        struct ring_out *out;
+        struct ring_in *in;
+    };
+    uint32_t unsent; /* numbers given to messages that had no header */
+    int32_t rank, tag;
+    bool loose;
+    uint64_t comm;
+    struct stream *next;
+};
+
+/* `ranks` of the world; once, after board_know. */
+int streams_open(int32_t ranks, int32_t me, bool multiple);
+extern bool streams_multiple;
+
+/* Messages to `rank` of the world, or from it; slow, to be kept by who asks. NULL: no headers there
+ * (an unknown communicator, another node). Beyond the cap it is *spare, filled in: not to be kept.
+ */
+struct stream *stream_to(uint64_t comm, int32_t rank, int32_t tag, struct stream *spare);
+struct stream *stream_from(uint64_t comm, int32_t rank, int32_t tag, struct stream *spare);
+
+/* Before the message is sent. */
+HOT void stream_publish(struct stream *s, uint64_t begin, int64_t delay, uint32_t statement,
+                        uint64_t bytes)
+{
+    struct ring_out *r = s->out;
+    if (UNLIKELY(streams_multiple))
+        slow_lock(&r->lock);
+    uint32_t loose = UNLIKELY(s->loose) ? RING_LOOSE : 0;
+    ring_publish(r, s->key, ++s->count, begin, delay, (statement & ~RING_LOOSE) | loose, bytes);
+    if (UNLIKELY(streams_multiple))
+        slow_unlock(&r->lock);
+}
+
+/* The number of the next receive from it. */
+HOT uint32_t stream_post(struct stream *s)
+{
+    return ++s->count;
+}
+
+/* A receive that had got the last number will not take place. */
+static inline void stream_unpost(struct stream *s)
+{
+    s->count--;
+}
+
+enum ring_result stream_take_slow(struct stream *s, uint32_t number, uint64_t bytes,
+                                  struct header *h);
+
+/* The header of a message that a receive with this number has got. */
+HOT bool stream_take(struct stream *s, uint32_t number, uint64_t bytes, struct header *h)
+{
+    if (UNLIKELY(s->loose || s->unsent))
+        return stream_take_slow(s, number, bytes, h) == RING_FOUND;
+    enum ring_result result = ring_take(s->in, s->key, number, bytes, h);
+    if (UNLIKELY(result == RING_NONE))
+        s->unsent++;
+    return LIKELY(result == RING_FOUND);
+}
+
+/* The same when it is not known whether the number is right: nobody else may have that header. */
+static inline void stream_discard(struct stream *s, uint32_t number, uint64_t bytes)
+{
+    struct header unused;
+    (void)stream_take(s, number, bytes, &unused);
+}
+
+#pragma GCC visibility pop
+
+#endif
