@@ -58,10 +58,10 @@ _loupe() {
     esac
     case $command in
     cc | c++) options="--all --filter --no-debug" ;;
-    run) options="--output --force --quiet --peers --budget --grace --top" ;;
-    exec) options="--job --output --force --quiet --peers --budget --grace --top" ;;
-    report) options="--by --at --source --top --json --full --color --no-color" ;;
-    top) options="--once --json --by --at --source --full --interval --top --color --no-color" ;;
+    run) options="--output --force --quiet --peers --budget --no-compensation --local-compensation --grace --top" ;;
+    exec) options="--job --output --force --quiet --peers --budget --no-compensation --local-compensation --grace --top" ;;
+    report) options="--by --waits --at --source --top --json --full --color --no-color" ;;
+    top) options="--once --json --by --waits --at --source --full --interval --top --color --no-color" ;;
     graph | ps | doctor) options="--json" ;;
     esac
     if [[ $cur == -* ]]; then

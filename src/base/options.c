@@ -98,6 +98,21 @@ bool options_percent(const char *text, double *percent)
     return true;
 }
 
+/* Which of the words between bars it is; -1: none. */
+static int chosen(const char *words, const char *text)
+{
+    size_t len = strlen(text);
+    for (int i = 0; len; i++) {
+        size_t word = strcspn(words, "|");
+        if (word == len && !strncmp(words, text, len))
+            return i;
+        if (!words[word])
+            break;
+        words += word + 1;
+    }
+    return -1;
+}
+
 static int set_value(const struct option_entry *o, void *values, const char *text,
                      struct strbuf *error)
 {
@@ -109,6 +124,14 @@ static int set_value(const struct option_entry *o, void *values, const char *tex
     if (o->kind == OPTION_STRING) {
         *(const char **)at = text;
         return 0;
+    }
+    if (o->kind == OPTION_CHOICE) {
+        int choice = chosen(o->value, text);
+        if (choice >= 0)
+            *(int *)at = choice;
+        else
+            strbuf_printf(error, "%s is one of %s, not \"%s\"", o->name, o->value, text);
+        return choice >= 0 ? 0 : -EINVAL;
     }
     if (o->kind == OPTION_PERCENT) {
         if (options_percent(text, (double *)at))

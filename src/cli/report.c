@@ -14,7 +14,7 @@ static struct {
     const char *at;
     const char *source;
     int top;
-    bool json, full, color, plain;
+    bool waits, json, full, color, plain;
 } values;
 
 static const struct option_entry options[] = {
@@ -33,6 +33,10 @@ static const struct option_entry options[] = {
      .at = &values.source,
      .value = "FILE",
      .help = "the source with the times beside its lines; an end of its path is enough"},
+    {.name = "waits",
+     .kind = OPTION_FLAG,
+     .at = &values.waits,
+     .help = "with --by peer: who waited for whom, instead of who sent to whom"},
     {.name = "top",
      .kind = OPTION_NUMBER,
      .at = &values.top,
@@ -61,6 +65,8 @@ static int run(int argc, char **argv)
             return command_misused(&cmd_report, "--by %s: no such level", values.by);
         view.by = (enum view_level)level;
     }
+    if (values.waits && !show_waits(&view, values.by != NULL))
+        return command_misused(&cmd_report, "--waits goes with --by peer");
     if (values.source && (values.at || values.by))
         return command_misused(&cmd_report, "--source goes with neither --at nor --by");
     if (values.source && values.json)
@@ -88,7 +94,7 @@ static int run(int argc, char **argv)
 const struct command cmd_report = {
     .name = "report",
     .summary = "answer from a run file",
-    .usage = "FILE [--by LEVEL] [--at FILE:LINE] [--source FILE] [--top N] [--json]",
+    .usage = "FILE [--by LEVEL [--waits]] [--at FILE:LINE] [--source FILE] [--top N] [--json]",
     .details =
         "Without options from the top down: the run, its efficiency, the program, its regions and\n"
         "procedures, and their statements; of a program built with loupe cc its loops and calls\n"

@@ -11,6 +11,7 @@
 #include "cli/supervise.h"
 #include "cli/target.h"
 #include "cli/unmonitored.h"
+#include "record/layout.h"
 #include "record/place.h"
 #include "tree/node.h"
 
@@ -32,7 +33,7 @@ struct start {
     struct target target; /* a plain program */
     char **rewritten;     /* a launcher's command line, with loupe exec in it */
     char *self;
-    char peers[16];
+    char peers[16], budget[32];
     struct job *job;
 };
 
@@ -75,6 +76,24 @@ static int create_job(struct start *s)
     return err;
 }
 
+/* What was asked for on the command line, which `loupe exec` does not see. */
+static void add_options(struct start *s, char **to)
+{
+    int compensation = settings_compensation();
+    if (settings.budget == OPTION_PERCENT_OFF)
+        snprintf(s->budget, sizeof s->budget, "--budget=off");
+    else
+        snprintf(s->budget, sizeof s->budget, "--budget=%g%%", settings.budget);
+    *to++ = s->budget;
+    if (compensation != RECORD_COMPENSATE_FULL)
+        *to++ =
+            compensation == RECORD_COMPENSATE_NONE ? "--no-compensation" : "--local-compensation";
+    if (settings.verbose)
+        *to++ = "--verbose";
+    *to++ = "--";
+    *to = NULL;
+}
+
 /* Puts `loupe exec` before each program that the launcher starts. */
 static int rewrite(struct start *s)
 {
@@ -91,15 +110,8 @@ static int rewrite(struct start *s)
         return -ENOENT;
     }
     free(path);
-    char *prefix[] = {s->self,
-                      "exec",
-                      "--job",
-                      s->job->id,
-                      "--peers",
-                      s->peers,
-                      settings.verbose ? "--verbose" : "--",
-                      settings.verbose ? "--" : NULL,
-                      NULL};
+    char *prefix[12] = {s->self, "exec", "--job", s->job->id, "--peers", s->peers};
+    add_options(s, prefix + 6);
     struct strbuf error = {0};
     int err = launcher_rewrite(s->kind, s->argv, prefix, &s->rewritten, &error);
     if (err == -ENOENT)

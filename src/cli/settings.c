@@ -13,6 +13,18 @@ struct settings settings = {
 const struct option_entry settings_table[] = {
     {.name = "verbose", .kind = OPTION_FLAG, SETTING(verbose), .help = "say what is being done"},
     SETTINGS_COMMON,
+    {.name = "compensation",
+     .kind = OPTION_CHOICE,
+     SETTING(compensation),
+     .value = "full|local|none",
+     .help = "what is taken out of the times for what watching costs"},
+    {.name = "extra-delay",
+     .kind = OPTION_SECONDS,
+     SETTING(extra_delay),
+     .value = "US",
+     .min = 0,
+     .max = 1e6,
+     .help = "for tests: what each event is to cost more"},
     OPTIONS_END,
 };
 
@@ -28,6 +40,13 @@ int settings_from_environment(struct strbuf *error)
     return options_parse_string(settings_table, &settings, copy, error);
 }
 
+int settings_compensation(void)
+{
+    return settings.no_compensation      ? RECORD_COMPENSATE_NONE
+           : settings.local_compensation ? RECORD_COMPENSATE_LOCAL
+                                         : settings.compensation;
+}
+
 void settings_for_target(struct strbuf *out)
 {
     strbuf_printf(out, "peers=%d%s", settings.peers, settings.verbose ? ",verbose" : "");
@@ -35,4 +54,10 @@ void settings_for_target(struct strbuf *out)
         strbuf_printf(out, ",budget=off");
     else
         strbuf_printf(out, ",budget=%g%%", settings.budget);
+    int compensation = settings_compensation();
+    if (compensation != RECORD_COMPENSATE_FULL)
+        strbuf_printf(out, ",compensation=%s",
+                      compensation == RECORD_COMPENSATE_NONE ? "none" : "local");
+    if (settings.extra_delay > 0)
+        strbuf_printf(out, ",extra-delay=%g", settings.extra_delay);
 }

@@ -9,11 +9,14 @@
 
 struct settings {
     bool verbose;
-    bool quiet;         /* no report, only warnings */
-    bool force;         /* overwrite the run file */
-    int peers;          /* destinations kept apart per statement and thread */
-    int top;            /* lines of the report; 0: as many as fit */
-    double budget;      /* of probes in the source, percent of the run; OPTION_PERCENT_OFF */
+    bool quiet;       /* no report, only warnings */
+    bool force;       /* overwrite the run file */
+    int peers;        /* destinations kept apart per statement and thread */
+    int top;          /* lines of the report; 0: as many as fit */
+    double budget;    /* of probes in the source, percent of the run; OPTION_PERCENT_OFF */
+    int compensation; /* enum record_compensation, by LOUPE; and by options: */
+    bool no_compensation, local_compensation;
+    double extra_delay; /* for tests: microseconds that each event is to cost more */
     double grace;       /* seconds to wait for processes that outlive the launcher */
     const char *output; /* run file; NULL: a name of our own */
     const char *job;    /* exec: the job to join */
@@ -55,6 +58,14 @@ extern const struct option_entry settings_table[]; /* of the LOUPE string */
          SETTING(budget),                                                                          \
          .value = "N%|off",                                                                        \
          .help = "what timing the source's probes may take of the run (default 5%)"},              \
+        {.name = "no-compensation",                                                                \
+         .kind = OPTION_FLAG,                                                                      \
+         SETTING(no_compensation),                                                                 \
+         .help = "take nothing out of the times for what watching costs"},                         \
+        {.name = "local-compensation",                                                             \
+         .kind = OPTION_FLAG,                                                                      \
+         SETTING(local_compensation),                                                              \
+         .help = "take out a rank's own cost only, not what came from others"},                    \
         {.name = "grace",                                                                          \
          .kind = OPTION_SECONDS,                                                                   \
          SETTING(grace),                                                                           \
@@ -69,6 +80,8 @@ extern const struct option_entry settings_table[]; /* of the LOUPE string */
 
 /* Takes LOUPE from the environment; -EINVAL: `error` names what is wrong and what is possible. */
 int settings_from_environment(struct strbuf *error);
+/* enum record_compensation. */
+int settings_compensation(void);
 /* LOUPE for the target: what it has to know, in its shortest form. */
 void settings_for_target(struct strbuf *out);
 

@@ -26,6 +26,15 @@ bool show_parse_at(char *at, struct view_options *options)
     return true;
 }
 
+bool show_waits(struct view_options *options, bool level_given)
+{
+    if (level_given && options->by != VIEW_PEER)
+        return false;
+    options->by = VIEW_PEER;
+    options->waits = true;
+    return true;
+}
+
 void show_terminal(struct view_options *options, bool color, bool plain)
 {
     options->color = !plain && (color || save_color(STDOUT_FILENO));

@@ -17,7 +17,7 @@
 #include <string.h>
 
 static struct {
-    bool once, json, full, color, plain;
+    bool once, waits, json, full, color, plain;
     const char *by, *at, *source;
     int top;
     double interval;
@@ -38,6 +38,10 @@ static const struct option_entry options[] = {
      .at = &values.by,
      .value = "LEVEL",
      .help = "begin with this level (with --once: print it); levels as of loupe report"},
+    {.name = "waits",
+     .kind = OPTION_FLAG,
+     .at = &values.waits,
+     .help = "with --by peer: who waited for whom"},
     {.name = "at",
      .kind = OPTION_STRING,
      .at = &values.at,
@@ -133,6 +137,7 @@ static int show_live(struct watched *w, const struct view_options *view)
                                 .data = w,
                                 .interval_s = values.interval,
                                 .by = view->by,
+                                .waits = view->waits,
                                 .at_file = view->at_file,
                                 .at_line = view->at_line,
                                 .source = view->source};
@@ -156,6 +161,8 @@ static int parse(struct view_options *view, char *at)
     if (level < 0)
         return command_misused(&cmd_top, "--by %s: no such level", values.by);
     view->by = (enum view_level)level;
+    if (values.waits && !show_waits(view, values.by != NULL))
+        return command_misused(&cmd_top, "--waits goes with --by peer");
     if (at && !show_parse_at(at, view))
         return command_misused(&cmd_top, "--at %s: not FILE:LINE", values.at);
     return 0;
@@ -198,7 +205,7 @@ static int run(int argc, char **argv)
 const struct command cmd_top = {
     .name = "top",
     .summary = "watch a program that is running",
-    .usage = "[PID|JOB] [--once] [--json] [--by LEVEL] [--at FILE:LINE] [--source FILE]",
+    .usage = "[PID|JOB] [--once] [--json] [--by LEVEL [--waits]] [--at FILE:LINE] [--source FILE]",
     .details =
         "Without PID or JOB the newest job of yours that runs on this machine. It only reads\n"
         "the statistics: watching costs the program nothing. Press h there for the keys.\n",

@@ -25,6 +25,22 @@ int run_state_by_name(const char *name)
     return -1;
 }
 
+static const char *const compensation_names[RUN_COMPENSATIONS] = {"full", "local", "none"};
+
+const char *run_compensation_name(enum run_compensation compensation)
+{
+    return (unsigned)compensation < RUN_COMPENSATIONS ? compensation_names[compensation]
+                                                      : "unknown";
+}
+
+int run_compensation_by_name(const char *name)
+{
+    for (int i = 0; i < RUN_COMPENSATIONS; i++)
+        if (!strcmp(name, compensation_names[i]))
+            return i;
+    return -1;
+}
+
 struct run *run_new(void)
 {
     return xcalloc(1, sizeof(struct run));
@@ -54,7 +70,9 @@ void run_free(struct run *run)
 
 struct run_rank *run_add_rank(struct run *run)
 {
-    return VEC_PUSH(run->ranks, run->rank_count, run->rank_room);
+    struct run_rank *rank = VEC_PUSH(run->ranks, run->rank_count, run->rank_room);
+    rank->preempted_s = rank->probe_error_s = NAN;
+    return rank;
 }
 
 struct run_value *run_add_value(struct run *run, uint32_t node, uint32_t rank)
@@ -180,6 +198,32 @@ static size_t nodes_in(const char *array, size_t count, size_t size)
     return nodes;
 }
 
+bool run_peer_exchanged(const struct run_peer *p)
+{
+    return p->count || p->bytes || p->time != 0;
+}
+
+/* What was sent stands before what was received, of one statement and process, each by peer. */
+static void join_waits(struct run *run)
+{
+    struct run_peer *peers = run->peers, last = {0};
+    size_t kept = 0, sent = 0;
+    for (size_t i = 0; i < run->peer_count; i++) {
+        struct run_peer p = peers[i];
+        if (p.node != last.node || p.rank != last.rank)
+            sent = kept;
+        last = p;
+        while (p.received && sent < kept && !peers[sent].received && peers[sent].peer < p.peer)
+            sent++;
+        if (p.received && !run_peer_exchanged(&p) && sent < kept && !peers[sent].received &&
+            peers[sent].peer == p.peer)
+            run_peer_merge(&peers[sent], &p);
+        else
+            peers[kept++] = p;
+    }
+    run->peer_count = kept;
+}
+
 void run_finish(struct run *run)
 {
     size_t kept = 0, size = sizeof *run->values;
@@ -210,6 +254,7 @@ void run_finish(struct run *run)
             run->peers[kept - 1] = run->peers[i];
     }
     run->peer_count = kept;
+    join_waits(run);
 }
 
 /* First index in an array sorted by node whose node is not below the wanted one. */
@@ -263,8 +308,27 @@ double run_rank_time(const struct run_rank *rank)
 
 double run_rank_compute(const struct run_rank *rank)
 {
-    double compute = run_rank_time(rank) - rank->mpi_s;
-    return compute > 0 ? compute : 0;
+    return run_rank_time(rank) - rank->mpi_s;
+}
+
+double run_rank_transfer(const struct run_rank *rank)
+{
+    return rank->mpi_s - rank->sync_s;
+}
+
+double run_value_transfer(const struct run_value *value)
+{
+    return value->mpi - value->sync;
+}
+
+double run_value_compute(const struct run_value *value)
+{
+    return value->time - value->mpi;
+}
+
+double run_peer_transfer(const struct run_peer *peer)
+{
+    return fmax(peer->time - peer->sync, 0);
 }
 
 double run_time(const struct run *run)
@@ -287,7 +351,7 @@ struct run_efficiency run_efficiency(const struct run *run)
 {
     double sum = 0, most = 0, time = run_time(run);
     for (size_t i = 0; i < run->rank_count; i++) {
-        double compute = run_rank_compute(&run->ranks[i]);
+        double compute = fmax(run_rank_compute(&run->ranks[i]), 0);
         sum += compute;
         most = fmax(most, compute);
     }

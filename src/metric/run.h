@@ -17,6 +17,16 @@ enum run_state { RUN_RUNNING, RUN_FINISHED, RUN_EXITED, RUN_KILLED, RUN_ABORTED,
 const char *run_state_name(enum run_state state);
 int run_state_by_name(const char *name); /* -1: no such state */
 
+/* What was taken out of the times. */
+enum run_compensation {
+    RUN_COMPENSATION_FULL,  /* what probes cost, also where the delay came from other processes */
+    RUN_COMPENSATION_LOCAL, /* what the process's own probes cost */
+    RUN_COMPENSATION_NONE,
+    RUN_COMPENSATIONS
+};
+const char *run_compensation_name(enum run_compensation compensation);
+int run_compensation_by_name(const char *name); /* -1: no such one */
+
 /* One process: an MPI rank, or a process without MPI (then rank is its number in the run). */
 struct run_rank {
     int32_t rank;
@@ -27,11 +37,18 @@ struct run_rank {
     int32_t exit_code; /* of exited and aborted ones; -1: not known */
     int32_t signal;    /* of killed ones; 0: not known */
     char *host;
-    double real_s;     /* MPI_Init's return to MPI_Finalize's entry, or start to end */
-    double overhead_s; /* delay at the end; time_s = real_s - overhead_s */
-    double probe_s;    /* what its own probes cost */
+    double real_s;        /* MPI_Init's return to MPI_Finalize's entry, or start to end */
+    double overhead_s;    /* delay at the end, of either sign; time_s = real_s - overhead_s */
+    double probe_s;       /* what its own probes cost; the rest of the delay came from others */
+    double probe_error_s; /* how sure that is: half the 95 % interval of what probes in the source
+                             cost; NAN: there were none, or it is not known */
     double init_real_s, finalize_real_s;
-    double mpi_s; /* inside MPI between init and finalize */
+    double mpi_s;       /* inside MPI between init and finalize */
+    double sync_s;      /* part of it: waiting for others; the rest is transfer */
+    double preempted_s; /* kept from running by other processes; NAN: not known */
+#define X(name, unit, merge) uint64_t name;
+    RECORD_PAIRING_FIELDS(X)
+#undef X
     uint64_t events;
     uint64_t threads;
     uint64_t segment_bytes;
@@ -71,6 +88,7 @@ struct run {
     int64_t started_ns; /* since the epoch */
     bool complete;      /* every rank reached MPI_Finalize (or ended normally without MPI) */
     bool live;          /* read from running processes */
+    enum run_compensation compensation;
 
     struct run_rank *ranks;
     size_t rank_count, rank_room;
@@ -94,8 +112,12 @@ void run_warn(struct run *run, const char *format, ...) __attribute__((format(pr
 
 void run_value_merge(struct run_value *into, const struct run_value *from); /* by the field list */
 void run_peer_merge(struct run_peer *into, const struct run_peer *from);
+/* There were messages; else the statement only waited for the peer (a Wait, a collective). */
+bool run_peer_exchanged(const struct run_peer *peer);
 
-/* Sorts values and peers and merges entries with the same key. Call once after filling. */
+/* Sorts values and peers and merges entries with the same key. A send that waited for its receiver
+ * has an entry of its own for that, without messages, which becomes part of what was sent to it.
+ * Call once after filling. */
 void run_finish(struct run *run);
 
 /* After run_finish: the values of a node (one per rank that has any), and their merged total. */
@@ -129,7 +151,14 @@ size_t run_hot_path(const struct run *run, uint32_t from, uint32_t **path);
 bool run_outside_time(const struct graph_node *node);
 double run_rank_time(const struct run_rank *rank);    /* virtual: real_s - overhead_s */
 double run_rank_compute(const struct run_rank *rank); /* outside MPI */
-double run_time(const struct run *run);               /* of the longest rank */
+/* Inside MPI and not waiting: time = compute + sync + transfer. */
+double run_rank_transfer(const struct run_rank *rank);
+/* The same of a value; those of a region are not known. */
+double run_value_transfer(const struct run_value *value);
+double run_value_compute(const struct run_value *value);
+/* Of the call with this peer; 0 where the peer has no time of its own. */
+double run_peer_transfer(const struct run_peer *peer);
+double run_time(const struct run *run); /* of the longest rank */
 double run_real(const struct run *run);
 
 struct run_efficiency {

@@ -13,9 +13,10 @@ int abi_open(void *(*symbol)(const char *name))
     abi.comm_null = symbol("ompi_mpi_comm_null");
     abi.request_null = symbol("ompi_request_null");
     abi.datatype_null = symbol("ompi_mpi_datatype_null");
+    abi.byte = symbol("ompi_mpi_byte");
     abi.no_op = symbol("ompi_mpi_op_no_op");
     return abi.comm_world && abi.comm_self && abi.comm_null && abi.request_null &&
-                   abi.datatype_null && abi.no_op
+                   abi.datatype_null && abi.byte && abi.no_op
                ? 0
                : -ENOENT;
 }

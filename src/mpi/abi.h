@@ -20,7 +20,7 @@
 struct abi_constants {
     MPI_Comm comm_world, comm_self, comm_null;
     MPI_Request request_null;
-    MPI_Datatype datatype_null;
+    MPI_Datatype datatype_null, byte;
     MPI_Op no_op;
 };
 extern struct abi_constants abi;
@@ -29,6 +29,7 @@ extern struct abi_constants abi;
 #define ABI_COMM_NULL     abi.comm_null
 #define ABI_REQUEST_NULL  abi.request_null
 #define ABI_DATATYPE_NULL abi.datatype_null
+#define ABI_BYTE          abi.byte
 #define ABI_NO_OP         abi.no_op
 
 static inline uint64_t abi_status_bytes(const MPI_Status *s)
@@ -55,6 +56,7 @@ static inline bool abi_status_plain(const MPI_Status *s, uint64_t *bytes)
 #define ABI_COMM_NULL     MPI_COMM_NULL
 #define ABI_REQUEST_NULL  MPI_REQUEST_NULL
 #define ABI_DATATYPE_NULL MPI_DATATYPE_NULL
+#define ABI_BYTE          MPI_BYTE
 #define ABI_NO_OP         MPI_NO_OP
 
 static inline uint64_t abi_status_bytes(const MPI_Status *s)

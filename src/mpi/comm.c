@@ -382,12 +382,3 @@ uint64_t type_size_slow(struct site *site, MPI_Datatype type)
     site->type_size = (uint64_t)size;
     return site->type_size;
 }
-
-int fast_received_slow(struct ending *ending, struct site *site, const MPI_Status *status)
-{
-    struct event e = {.thread = ending->thread, .site = site};
-    count_message(&e, comm_of(site, (MPI_Comm)site->comm), status->MPI_SOURCE, RECORD_RECEIVED,
-                  abi_status_bytes(status), ending->ticks);
-    event_shut(ending);
-    return MPI_SUCCESS;
-}

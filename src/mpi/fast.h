@@ -9,6 +9,7 @@
 #ifndef LOUPE_MPI_FAST_H
 #define LOUPE_MPI_FAST_H
 
+#include "mpi/pair.h"
 #include "mpi/shim.h"
 
 /* The full version must find the program's return address where the wrapper found it. */
@@ -47,9 +48,11 @@ HOT int fast_receive(struct ending *e, struct site *site, MPI_Request request,
     p->site = site;
     p->info = NULL;
     p->rank = near->world;
+    p->tag = near->tag;
     p->kind = PENDING_RECV;
-    p->active = 0;
-    p->record = e->record;
+    p->active = p->listed = p->tested = 0;
+    p->stream = near->stream;
+    p->number = LIKELY(p->stream != NULL) ? stream_post(p->stream) : 0;
     p->peer = near->record;
     p->quick = e->thread;
     event_shut(e);
@@ -110,7 +113,7 @@ HOT int fast_tell(struct thread *t, const MPI_Status *statuses)
         if (UNLIKELY(p->key != r->key || p->quick != t || p[1].key ||
                      !abi_status_plain(&statuses[r->index], &bytes)))
             return fast_tell_slow(t, r, statuses);
-        struct record_statement *s = p->record;
+        struct record_statement *s = p->site->record;
         struct record_peer *peer = p->peer;
         p->key = 0;
         shim_requests.used--;
@@ -124,23 +127,98 @@ HOT int fast_tell(struct thread *t, const MPI_Status *statuses)
     return MPI_SUCCESS;
 }
 
+/* From this one on: their headers join the meeting. */
+void fast_pair_slow(struct pairing *x, const struct fast_waiting *w, const struct fast_request *r,
+                    const MPI_Status *statuses, bool test);
+void fast_waited_slow(struct thread *t, struct site *site, int32_t rank, uint64_t sync);
+
+/* Settles the event; the peer that was waited for is told at the statement that waits. */
+HOT void fast_settle(struct ending *e, struct site *site, const struct pairing *x,
+                     struct record_peer *peer)
+{
+    if (LIKELY(x->paired)) {
+        uint64_t sync = pairing_sync(x);
+        event_settle_short_met(e, &x->meeting, sync);
+        sync = sync < e->ticks ? sync : e->ticks;
+        if (peer)
+            peer->sync += sync;
+        else if (sync && x->meeting.last >= 0)
+            fast_waited_slow(e->thread, site, x->meeting.last, sync);
+        event_spent(e->thread, x->paired * pair_take_cost);
+    } else {
+        event_settle_short(e);
+    }
+    pairing_count(x, e->record, e->thread->block);
+}
+
+/* The requests of a completion call are complete. */
+HOT int fast_done(struct ending *e, struct site *site, const MPI_Status *statuses, bool test)
+{
+    struct thread *t = e->thread;
+    const struct fast_waiting *w = t->room;
+    if (w->end == w->of) {
+        event_settle_short(e);
+        event_shut(e);
+        return MPI_SUCCESS;
+    }
+    struct pairing x = pairing_start(event_meeting_short(e), e->begin, e->now);
+    for (const struct fast_request *r = w->of; r < w->end; r++) {
+        struct pending *p = r->slot;
+        uint64_t bytes;
+        if (UNLIKELY(p->key != r->key || p->quick != t ||
+                     !abi_status_plain(&statuses[r->index], &bytes))) {
+            fast_pair_slow(&x, w, r, statuses, test);
+            break;
+        }
+        if (test && UNLIKELY(p->tested))
+            x.uncertain = 1;
+        pair_received(&x, p->stream, p->number, p->rank, bytes);
+    }
+    fast_settle(e, site, &x, NULL);
+    statement_close(e->record);
+    return fast_tell(t, statuses);
+}
+
+/* None is complete yet. */
+HOT int fast_not_yet(struct ending *e)
+{
+    const struct fast_waiting *w = e->thread->room;
+    for (const struct fast_request *r = w->of; r < w->end; r++)
+        r->slot->tested |= r->slot->key == r->key;
+    event_settle_short(e);
+    event_shut(e);
+    return MPI_SUCCESS;
+}
+
 /* The call failed: as waiting_drop. */
-int fast_failed(struct thread *t, int returned, const MPI_Request *requests,
+int fast_failed(struct ending *e, int returned, const MPI_Request *requests,
                 const MPI_Status *statuses);
 
-/* A message from a rank that is not near, or of a communicator that was freed meanwhile. */
+/* A message from a rank or with a tag that is not near, or of a communicator that was freed
+ * meanwhile. */
 int fast_received_slow(struct ending *e, struct site *site, const MPI_Status *status);
 
+int fast_unreceived(struct ending *e, struct site *site, int returned, const MPI_Status *status);
+
+/* A receive from one source, and nothing was posted that could have got its message. */
 HOT int fast_received(struct ending *e, struct site *site, const MPI_Status *status)
 {
     struct near_peer *near = near_peer(site, status->MPI_SOURCE, RECORD_RECEIVED);
     uint64_t bytes;
-    if (UNLIKELY(near->rank != status->MPI_SOURCE || !abi_status_plain(status, &bytes)))
+    if (UNLIKELY(near->rank != status->MPI_SOURCE || near->tag != status->MPI_TAG ||
+                 !abi_status_plain(status, &bytes)))
         return fast_received_slow(e, site, status);
+    struct stream *s = near->stream;
+    struct pairing x = pairing_start(event_meeting_short(e), e->begin, e->now);
+    pair_received(&x, s, LIKELY(s != NULL) ? stream_post(s) : 0, near->world, bytes);
+    fast_settle(e, site, &x, near->record);
     short_bytes(e->record, bytes);
     peer_add(near->record, bytes, e->ticks);
     event_shut(e);
     return MPI_SUCCESS;
 }
+
+/* The message of a send that failed will not come. */
+int fast_unsent(struct ending *e, struct site *site, int dest, int returned);
 
 #endif

@@ -5,21 +5,24 @@ that are only timed would gain nothing: reading the clock is what they cost."""
 # By class: when there is a short way, what is set up for the call, what is counted after it, and
 # (instead of event_shut) what ends it.
 SEND = ("!SAME(site->comm, comm) || !SAME(site->type, datatype) || "
-        "(near = near_peer(site, dest, RECORD_SENT))->rank != dest",
+        "(near = near_peer(site, dest, RECORD_SENT))->rank != dest || near->tag != tag",
         "    struct record_peer *peer = near->record;\n"
         "    uint64_t bytes = (uint64_t)count * site->type_size;\n",
         "        short_bytes(e.record, bytes);\n"
         "        peer_add(peer, bytes, e.ticks);\n", "")
+PUBLISH = ("    if (LIKELY(near->stream != NULL))\n"
+           "        pair_publish(t, site, e.begin, e.before, near->stream, bytes);\n")
 CLASSES = {
     "send": SEND,
     "isend": SEND,
-    "recv": ("!SAME(site->comm, comm)",
+    "recv": ("!SAME(site->comm, comm) || shim_posts || source == MPI_ANY_SOURCE",
              "    MPI_Status own_status;\n"
              "    if (status == MPI_STATUS_IGNORE)\n"
              "        status = &own_status;\n",
              "", "fast_received(&e, site, status)"),
     "irecv": ("!SAME(site->comm, comm) || "
-              "(near = near_peer(site, source, RECORD_RECEIVED))->rank != source",
+              "(near = near_peer(site, source, RECORD_RECEIVED))->rank != source || "
+              "near->tag != tag || shim_posts",
               "", "", "fast_receive(&e, site, *request, near)"),
     "allreduce": ("!SAME(site->type, datatype)",
                   "    uint64_t bytes = (uint64_t)count * site->type_size;\n",
@@ -35,20 +38,15 @@ static {ret} wrap_{name}({decls})
         JUMP full_{name}({args});
 {own}    struct ending e;
     OPEN(&e, t, site);
-    {ret} returned = NEXT(0, {psymbol}, {name})({args});
+{publish}    {ret} returned = NEXT(0, {psymbol}, {name})({args});
     event_stop(&e, site);
-    event_settle_short(&e);
-{after}    event_shut(&e);
-    return returned;
-}}
+{after}{shut}}}
 """
 
 # Completions: class: what to do if none is complete.
 NOT_YET = """\
-    if (!*flag) {
-        e.thread->guard = 0;
-        return MPI_SUCCESS;
-    }
+    if (!*flag)
+        return fast_not_yet(&e);
 """
 COMPLETIONS = {"wait": "", "waitall": "", "test": NOT_YET, "testall": NOT_YET}
 
@@ -68,11 +66,9 @@ static int wrap_{name}({decls})
     OPEN(&e, t, site);
     int returned = NEXT(0, {psymbol}, {name})({args});
     event_stop(&e, site);
-    event_settle_short(&e);
-    statement_close(e.record);
     if (UNLIKELY(returned != MPI_SUCCESS))
-        return fast_failed(e.thread, returned, {requests}, {known});
-{if_flag}    return fast_tell(e.thread, {status});
+        return fast_failed(&e, returned, {requests}, {known});
+{if_flag}    return fast_done(&e, site, {status}, {test});
 }}
 """
 
@@ -82,13 +78,23 @@ def call(c):
     if c.cls not in CLASSES or c.variadic:
         return None
     unless, own, after, end = CLASSES[c.cls]
+    settle, failed = "    event_settle_short(&e);\n", ""
     if after:
         after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{after}    }}\n"
-    if end:
-        after = f"    if (LIKELY(returned == MPI_SUCCESS))\n        return {end};\n"
+    if c.cls in ("send", "isend"):
+        failed = "    else\n        return fast_unsent(&e, site, dest, returned);\n"
+    if c.cls == "recv": # settles it
+        after = f"    if (LIKELY(returned == MPI_SUCCESS))\n        return {end};\n" \
+                "    return fast_unreceived(&e, site, returned, status);\n"
+    elif end:
+        after = settle + f"    if (LIKELY(returned == MPI_SUCCESS))\n        return {end};\n"
+    else:
+        after = settle + after + failed
     return CALL.format(ret=c.ret, name=c.name, decls=c.decls, args=c.args, psymbol=c.psymbol,
                        near="    struct near_peer *near;\n" if "near" in unless else "",
-                       unless=f" || {unless}" if unless else "", own=own, after=after)
+                       publish=PUBLISH if c.cls in ("send", "isend") else "",
+                       unless=f" || {unless}" if unless else "", own=own, after=after,
+                       shut="" if c.cls == "recv" else "    event_shut(&e);\n    return returned;\n")
 
 
 def completion(c, count, requests, status, ignore, known):
@@ -97,4 +103,5 @@ def completion(c, count, requests, status, ignore, known):
     return COMPLETE.format(name=c.name, decls=c.decls, args=c.args, psymbol=c.psymbol, count=count,
                            requests=requests, status=status, ignore=ignore,
                            known=known.replace("w.statuses", status),
+                           test="true" if "test" in c.cls else "false",
                            if_flag=COMPLETIONS[c.cls])

@@ -137,12 +137,8 @@ AFTER = {
             "N(count) * S(datatype), e.ticks);",
     "recv": "count_message(&e, comm_of(e.site, comm), status->MPI_SOURCE, RECORD_RECEIVED, "
             "abi_status_bytes(status), e.ticks);",
-    "mrecv": "count_message(&e, info, status->MPI_SOURCE, RECORD_RECEIVED, abi_status_bytes(status), "
+    "mrecv": "count_message(&e, known ? m.info : NULL, status->MPI_SOURCE, RECORD_RECEIVED, abi_status_bytes(status), "
              "e.ticks);",
-    "imrecv": "request_track(&e, *request, PENDING_RECV, info, MPI_ANY_SOURCE, 0);",
-    "mprobe": "message_track(*message, comm_of(e.site, comm));",
-    "improbe": "if (*flag)\n    message_track(*message, comm_of(e.site, comm));",
-    "irecv": "request_track(&e, *request, PENDING_RECV, comm_of(e.site, comm), source, 0);",
     "sendrecv": "count_message(&e, comm_of(e.site, comm), dest, RECORD_SENT, "
                 "N(sendcount) * S(sendtype), e.ticks);\n"
                 "count_message(&e, comm_of(e.site, comm), status->MPI_SOURCE, RECORD_RECEIVED, "
@@ -151,24 +147,6 @@ AFTER = {
                         "N(count) * S(datatype), e.ticks);\n"
                         "count_message(&e, comm_of(e.site, comm), status->MPI_SOURCE, RECORD_RECEIVED, "
                         "abi_status_bytes(status), 0);",
-    "isendrecv": "count_message(&e, comm_of(e.site, comm), dest, RECORD_SENT, "
-                 "N(sendcount) * S(sendtype), e.ticks);\n"
-                 "request_track(&e, *request, PENDING_RECV, comm_of(e.site, comm), source, 0);",
-    "isendrecv_replace": "count_message(&e, comm_of(e.site, comm), dest, RECORD_SENT, "
-                         "N(count) * S(datatype), e.ticks);\n"
-                         "request_track(&e, *request, PENDING_RECV, comm_of(e.site, comm), "
-                         "source, 0);",
-    "send_init": "request_track(&e, *request, PENDING_SEND_INIT, comm_of(e.site, comm), dest, "
-                 "N(count) * S(datatype));",
-    "recv_init": "request_track(&e, *request, PENDING_RECV_INIT, comm_of(e.site, comm), "
-                 "source, 0);",
-    "psend_init": "request_track(&e, *request, PENDING_SEND_INIT, comm_of(e.site, comm), dest, "
-                  "N(partitions) * N(count) * S(datatype));",
-    "precv_init": "request_track(&e, *request, PENDING_RECV_INIT, comm_of(e.site, comm), "
-                  "source, 0);",
-    "start": "request_start(&e, *request);",
-    "startall": "for (int i = 0; i < count; i++)\n"
-                "    request_start(&e, array_of_requests[i]);",
     "bcast": "coll_rooted(&e, root == MPI_PROC_NULL ? 0 : N(count) * S(datatype), root, comm, RECORD_RECEIVED);",
     "gather": "coll_rooted(&e, root == MPI_ROOT || root == MPI_PROC_NULL ? 0 : sendbuf == MPI_IN_PLACE "
               "? N(recvcount) * S(recvtype) : N(sendcount) * S(sendtype), root, comm, RECORD_SENT);",
@@ -252,8 +230,12 @@ AFTER = {
                 "count_message(&e, win_of(e.site, win), target_rank, RECORD_RECEIVED, S(datatype), 0);",
     "io_write": "statement_bytes(e.site->record, N(count) * S(datatype));",
     "io_read": "statement_bytes(e.site->record, abi_status_bytes(status));",
-    "io_iread": "request_track(&e, *request, PENDING_READ, NULL, MPI_PROC_NULL, 0);",
+    "io_iread": "requests_enter();\n"
+                "request_track(&e, *request, PENDING_READ, NULL, MPI_PROC_NULL, NO_TAG, 0);\n"
+                "requests_leave();",
 }
+for name in ("isendrecv", "isendrecv_replace"):
+    AFTER[name] = AFTER[name[1:]].split("\n", maxsplit=1)[0]
 SAME = {"isend": "send", "scan": "allreduce",
         "exscan": "allreduce", "neighbor_allgatherv": "neighbor_allgather",
         "compare_swap": "fetch_op", "io_iwrite": "io_write", "io_write_begin": "io_write",
@@ -262,7 +244,7 @@ for name, like in SAME.items():
     AFTER[name] = AFTER[like]
 
 # Classes that learn peer or bytes from the status, whether or not the program wants it.
-STATUS_NEEDED = {"recv", "mrecv", "sendrecv", "sendrecv_replace", "io_read"}
+STATUS_NEEDED = {"recv", "mrecv", "mprobe", "improbe", "sendrecv", "sendrecv_replace", "io_read"}
 
 # Classes that tell of many peers: how long that takes is measured.
 MANY = {"alltoall", "alltoallv", "alltoallw", "neighbor_allgather", "neighbor_allgatherv",
@@ -275,6 +257,100 @@ BEFORE = {
     "type_free": "type_forget();",
     "request_free": "if (request)\n    request_forget(*request);",
 }
+
+# Point to point: what is done about headers (pair.h), recorded or not. Declared and looked up before
+# the clock starts; between the clock and the call; after the call, which settles the event; after
+# that, when all is counted.
+TRACK = ("request_track(&e, *request, PENDING_RECV, comm_of(e.site, comm), source, {tag}, 0);")
+SETTLE = "event_settle(&e);"
+SENDING = "struct sending s;\nsending_begin(&s, &e, dest, {tag}, comm, N({count}), {type});"
+RECEIVING = "struct receiving r;\n{match}receiving_begin(&r, &e, source, {tag}, comm, {alone});"
+RECEIVED = "receiving_end(&r, &e, returned, status);"
+PUBLISH = "sending_publish(&s, &e);"
+SENT = "sending_end(&s, &e, returned, dest, {tag});"
+IF_DONE = "if (LIKELY(returned == MPI_SUCCESS))\n    "
+MESSAGE = ("struct pending m;\n"
+           "bool known = message && message_take(*message, &m);")
+RELEASE = "if (known && m.info)\n    comm_release(m.info);"
+SEND_OF = {"count": "count", "type": "datatype", "tag": "tag"}
+BOTH_OF = {"count": "sendcount", "type": "sendtype", "tag": "sendtag"}
+
+
+def paired(look, publish, settle, last, **words):
+    return tuple(part.format(**words) if words else part for part in (look, publish, settle, last))
+
+
+def both(words, posted):
+    """Calls that send and receive; `posted`: the receive goes on."""
+    look = SENDING.format(**words)
+    if posted:
+        return (look + "\nrequests_enter();", PUBLISH, SETTLE,
+                IF_DONE + TRACK.format(tag="recvtag") + "\nrequests_leave();\n" + SENT.format(**words))
+    return (look + "\n" + RECEIVING.format(match="", tag="recvtag", alone="false"), PUBLISH, RECEIVED,
+            SENT.format(**words))
+
+
+def started(count, each):
+    publish = f"for (int i = 0; i < {count}; i++)\n    request_publish(&e, {each});"
+    start = f"if (LIKELY(returned == MPI_SUCCESS))\n    for (int i = 0; i < {count}; i++)\n" \
+            f"        request_start(&e, {each});\nrequests_leave();"
+    return ("requests_enter();", publish, SETTLE, start)
+
+
+def persistent(kind, peer, tag, size):
+    return ("", "", SETTLE, "requests_enter();\n" + IF_DONE +
+            f"request_track(&e, *request, {kind}, comm_of(e.site, comm), {peer}, {tag}, {size});\n"
+            "requests_leave();")
+
+
+PAIRS = {
+    "send": paired(SENDING, PUBLISH, SETTLE, SENT, **SEND_OF),
+    "recv": (RECEIVING.format(match="bool match = ", tag="tag", alone="true"), "", RECEIVED, ""),
+    "sendrecv": both(BOTH_OF, False),
+    "sendrecv_replace": both({**SEND_OF, "tag": "sendtag"}, False),
+    "isendrecv": both(BOTH_OF, True),
+    "isendrecv_replace": both({**SEND_OF, "tag": "sendtag"}, True),
+    "irecv": ("requests_enter();", "", SETTLE,
+              IF_DONE + TRACK.format(tag="tag") + "\nrequests_leave();"),
+    "mprobe": ("", "", SETTLE, IF_DONE + "message_track(*message, comm_of(e.site, comm), status);"),
+    "improbe": ("", "", SETTLE, "if (LIKELY(returned == MPI_SUCCESS) && *flag)\n"
+                "    message_track(*message, comm_of(e.site, comm), status);"),
+    "mrecv": (MESSAGE, "", "pair_settle_message(&e, returned, known ? &m : NULL, status);", RELEASE),
+    "imrecv": (MESSAGE, "", SETTLE, "requests_enter();\nif (LIKELY(returned == MPI_SUCCESS) && known)\n"
+               "    request_track_message(&e, *request, &m);\nrequests_leave();\n" + RELEASE),
+    "send_init": persistent("PENDING_SEND_INIT", "dest", "tag", "N(count) * S(datatype)"),
+    "recv_init": persistent("PENDING_RECV_INIT", "source", "tag", "0"),
+    "psend_init": persistent("PENDING_SEND_INIT", "dest", "NO_TAG",
+                             "N(partitions) * N(count) * S(datatype)"),
+    "precv_init": persistent("PENDING_RECV_INIT", "source", "NO_TAG", "0"),
+    "start": started("1", "*request"),
+    "startall": started("count", "array_of_requests[i]"),
+    "cancel": ("", "", SETTLE, IF_DONE + "request_cancelled(*request);"),
+}
+PAIRS["isend"] = PAIRS["send"]
+
+PAIRED = """\
+{head}
+{{
+    uint32_t via = shim_via();
+    struct event e;
+    if (UNLIKELY(!ENTER(&e, CALL_{name}) && !pair_enter(&e, __builtin_frame_address(0))))
+        return NEXT(via, {psymbol}, {name})({args});
+{own}{look}    event_start(&e);
+{publish}{call}    event_end(&e);
+{settle}{after}{last}    event_done(&e);
+    return returned;
+}}
+"""
+CALL_IT = "    {ret} returned = NEXT(via, {psymbol}, {name})({args});\n"
+# Which message another thread gets cannot be told: so it is matched first.
+MATCH_IT = """\
+    MPI_Message message;
+    int returned = UNLIKELY(match) ? pair_match(&r, comm, &message, status)
+                                   : NEXT(via, {psymbol}, {name})({args});
+    if (UNLIKELY(match) && returned == MPI_SUCCESS)
+        returned = PM(Mrecv{c})(buf, count, datatype, &message, status);
+"""
 
 PLAIN = """\
 {head}
@@ -301,6 +377,7 @@ MAKE = """\
     int returned = NEXT(via, {psymbol}, {name})({args});
     if (LIKELY(recorded)) {{
         event_end(&e);
+        event_settle(&e);
         event_close(&e);
     }}
     {made}
@@ -327,24 +404,22 @@ COMPLETE = """\
     uint32_t via = shim_via();
     struct event e;
     struct waiting w;
-    if (!ENTER(&e, CALL_{name})) {{
-        bool unseen = waiting_unseen(&w, {count}, {requests});
-        int returned = NEXT(via, {psymbol}, {name})({args});
-        if (unseen)
-            waiting_drop(&w, loupe_tls.self, {requests}, NULL);
-        return returned;
-    }}
+    if (UNLIKELY(!ENTER(&e, CALL_{name}) && !pair_enter(&e, __builtin_frame_address(0))))
+        return NEXT(via, {psymbol}, {name})({args});
     uint64_t looked = clock_now();
     waiting_begin(&w, e.thread, {count}, {requests}, {status}, {status} == {ignore});
     event_start(&e);
     int returned = NEXT(via, {psymbol}, {name})({swapped});
     event_end(&e);
-    event_settle(&e);
-    event_close(&e);
     if (LIKELY(returned == MPI_SUCCESS){if_flag} && !w.none) {{
-{told}
-    }} else if (returned != MPI_SUCCESS) {{
-        waiting_drop(&w, e.thread, {requests}, {known});
+        waiting_done(&w, &e, {done}, w.statuses, {test});
+    }} else {{
+        event_settle(&e);
+        event_close(&e);
+        if (returned != MPI_SUCCESS)
+            waiting_drop(&w, e.thread, {requests}, {known}, pair_seen(&e));
+        else
+            waiting_tested(&w);
     }}
     if (!w.none) {{
         event_spent(e.thread, (int64_t)((e.begin - looked) << RECORD_TIME_SHIFT));
@@ -355,28 +430,19 @@ COMPLETE = """\
 }}
 """
 
+# How many requests, which, and if any is complete: how many and which of them.
+SOME = "*outcount, array_of_indices"
 COMPLETES = {
-    "wait": ("1", "request", "", "        waiting_complete(&w, e.thread, 0, w.statuses);"),
-    "test": ("1", "request", " && *flag", "        waiting_complete(&w, e.thread, 0, w.statuses);"),
-    "waitany": ("count", "array_of_requests", "",
-                "        waiting_complete(&w, e.thread, *index, w.statuses);"),
-    "testany": ("count", "array_of_requests", " && *flag",
-                "        waiting_complete(&w, e.thread, *index, w.statuses);"),
-    "waitall": ("count", "array_of_requests", "",
-                "        for (int i = 0; i < count; i++)\n"
-                "            if (w.marks[i])\n"
-                "                waiting_tell(&w, e.thread, i, &w.statuses[i]);"),
-    "testall": ("count", "array_of_requests", " && *flag",
-                "        for (int i = 0; i < count; i++)\n"
-                "            if (w.marks[i])\n"
-                "                waiting_tell(&w, e.thread, i, &w.statuses[i]);"),
-    "waitsome": ("incount", "array_of_requests", " && *outcount != MPI_UNDEFINED",
-                 "        for (int i = 0; i < *outcount; i++)\n"
-                 "            waiting_complete(&w, e.thread, array_of_indices[i], &w.statuses[i]);"),
-    "testsome": ("incount", "array_of_requests", " && *outcount != MPI_UNDEFINED",
-                 "        for (int i = 0; i < *outcount; i++)\n"
-                 "            waiting_complete(&w, e.thread, array_of_indices[i], &w.statuses[i]);"),
+    "wait": ("1", "request", "", "1, NULL"),
+    "test": ("1", "request", " && *flag", "1, NULL"),
+    "waitany": ("count", "array_of_requests", "", "1, index"),
+    "testany": ("count", "array_of_requests", " && *flag", "1, index"),
+    "waitall": ("count", "array_of_requests", "", "count, NULL"),
+    "testall": ("count", "array_of_requests", " && *flag", "count, NULL"),
+    "waitsome": ("incount", "array_of_requests", " && *outcount != MPI_UNDEFINED", SOME),
+    "testsome": ("incount", "array_of_requests", " && *outcount > 0", SOME),
 }
+
 
 def expand(code):
     """N(x) is x as a 64-bit count, S(t) the size of datatype t."""
@@ -404,20 +470,29 @@ def wrapper(call):
         own = ("    MPI_Status own_status;\n"
                "    if (status == MPI_STATUS_IGNORE)\n"
                "        status = &own_status;\n")
-    if call.cls in ("mrecv", "imrecv"):
-        # Only the probe knew the communicator, and the call takes the message away.
-        own += "    const struct comm_info *info = message ? message_take(*message) : NULL;\n"
+    if call.cls in PAIRS:
+        return pairing(call, head, own, after) + (short or "")
     if after:
         after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{indent(expand(after), 8)}    }}\n"
     if call.cls in MANY:
         after += "    event_spent_since(e.thread, e.now);\n"
-    if call.cls in ("mrecv", "imrecv"):
-        after += "    if (info)\n        comm_release(info);\n"
     before = indent(BEFORE.get(call.cls, ""), 4)
     plain = "true" if call.cls in ("plain", "type_free") else "false"
     return PLAIN.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args,
                         ret=call.ret, own=own,
                         before=before, after=after, plain=plain) + (short or "")
+
+
+def pairing(call, head, own, after):
+    look, publish, settle, last = (indent(expand(part), 4) for part in PAIRS[call.cls])
+    if after:
+        after = "    if (LIKELY(returned == MPI_SUCCESS) && pair_seen(&e)) {\n" + \
+                indent(expand(after), 8) + "    }\n"
+    it = MATCH_IT if call.cls == "recv" else CALL_IT
+    it = it.format(ret=call.ret, psymbol=call.psymbol, name=call.name, args=call.args,
+                   c="_c" if call.large else "")
+    return PAIRED.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args, own=own,
+                         look=look, publish=publish, call=it, settle=settle, after=after, last=last)
 
 
 def making(call, head):
@@ -430,7 +505,7 @@ def making(call, head):
 
 
 def completion(call, head):
-    count, requests, if_flag, told = COMPLETES[call.cls]
+    count, requests, if_flag, done = COMPLETES[call.cls]
     several = "statuses" in [p.meaning for p in call.params]
     status = "array_of_statuses" if several else "status"
     swapped = call.args.replace(status, "w.statuses")
@@ -438,7 +513,8 @@ def completion(call, head):
         if call.cls in ("waitall", "testall") else "NULL"
     ignore = "MPI_STATUSES_IGNORE" if several else "MPI_STATUS_IGNORE"
     full = COMPLETE.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args, count=count,
-                           requests=requests, status=status, if_flag=if_flag, told=told,
+                           requests=requests, status=status, if_flag=if_flag, done=done,
+                           test="true" if "test" in call.cls else "false",
                            swapped=swapped, known=known, ignore=ignore)
     return full + (fast.completion(call, count, requests, status, ignore, known) or "")
 

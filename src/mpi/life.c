@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From MPI_Init to MPI_Finalize: who this process is, and when its time begins. */
+#include "mpi/pair.h"
 #include "mpi/shim.h"
 
 #include <errno.h>
@@ -117,6 +118,10 @@ void life_init_end(int result, int level, void *address, uint32_t call)
         shim_world_known = PM(Comm_group)(ABI_COMM_WORLD, &shim_world) == MPI_SUCCESS;
         PM(Query_thread)(&level); /* the environment can ask for more than the program did */
         begin_rank(h, level);
+    }
+    if (result == MPI_SUCCESS) /* the others wait for this one too, monitored or not */
+        pair_open(h && h->mpi_phase == RECORD_MPI_INITIALIZING);
+    if (h && result == MPI_SUCCESS && h->mpi_phase == RECORD_MPI_INITIALIZING) {
         record_init(address, call);
         rank_has_begun(h, left);
     }
@@ -165,6 +170,7 @@ void life_finalize_begin(void)
     if (h && h->mpi_phase == RECORD_MPI_INITIALIZED) {
         h->mpi_finalize_begin = clock_now();
         clock_measure(h);
+        pair_close();
         if (shim_world_known)
             PM(Group_free)(&shim_world);
         shim_world_known = false;

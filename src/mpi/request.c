@@ -5,7 +5,7 @@
  * MPI_THREAD_MULTIPLE a handle can stand in it twice for a moment (one thread completes a request
  * whose handle another already got anew), then the serial number tells them apart.
  */
-#include "mpi/fast.h"
+#include "mpi/request.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,13 +22,13 @@ struct pending_table shim_requests = {
 static uint32_t lock;
 static uint64_t serials;
 
-static inline void enter(void)
+void requests_enter(void)
 {
     if (UNLIKELY(shim_multiple))
         slow_lock(&lock);
 }
 
-static inline void leave(void)
+void requests_leave(void)
 {
     if (UNLIKELY(shim_multiple))
         slow_unlock(&lock);
@@ -39,31 +39,17 @@ static inline uint32_t home(uintptr_t key)
     return (uint32_t)(request_home(key) - shim_requests.slots);
 }
 
-static inline struct pending *next_slot(const struct pending *p)
-{
-    return &shim_requests.slots[(uint32_t)(p + 1 - shim_requests.slots) & shim_requests.mask];
-}
-
-/* The slot that has this handle, or the free one where it would stand. */
-HOT struct pending *slot_of(uintptr_t key)
-{
-    struct pending *p = request_home(key);
-    while (p->key && p->key != key)
-        p = next_slot(p);
-    return p;
-}
-
 void requests_open(bool multiple)
 {
+    shim_posts = multiple;
     shim_requests.fast_most = multiple ? 0 : shim_requests.most;
     shim_requests.fast_count = multiple ? -1 : FAST_REQUESTS;
 }
 
-/* With MPI_THREAD_MULTIPLE: by serial number; serial 0: the newest with this handle. */
-static struct pending *find_among(uintptr_t key, uint64_t serial)
+struct pending *request_find_among(uintptr_t key, uint64_t serial)
 {
     struct pending *newest = NULL;
-    for (struct pending *p = request_home(key); p->key; p = next_slot(p)) {
+    for (struct pending *p = request_home(key); p->key; p = request_next(p)) {
         if (p->key != key || (serial && p->serial != serial))
             continue;
         if (!newest || p->serial > newest->serial)
@@ -72,19 +58,11 @@ static struct pending *find_among(uintptr_t key, uint64_t serial)
     return newest;
 }
 
-HOT struct pending *find(uintptr_t key)
-{
-    if (UNLIKELY(shim_multiple))
-        return find_among(key, 0);
-    struct pending *p = slot_of(key);
-    return p->key ? p : NULL;
-}
-
 static struct pending *free_slot(uintptr_t key)
 {
     struct pending *p = request_home(key);
     while (p->key)
-        p = next_slot(p);
+        p = request_next(p);
     return p;
 }
 
@@ -114,7 +92,7 @@ static bool grow(void)
 }
 
 /* Closes the gap, so that no tombstones pile up over a long run. */
-static void take_out(struct pending *p)
+void request_take_out(struct pending *p)
 {
     const uint32_t mask = shim_requests.mask;
     struct pending *slots = shim_requests.slots;
@@ -130,11 +108,18 @@ static void take_out(struct pending *p)
     shim_requests.used--;
 }
 
-static void erase(struct pending *p)
+static void let_go(const struct pending *p)
 {
     if (p->info)
         comm_release(p->info);
-    take_out(p);
+    if (p->listed && p->post)
+        post_free(p->post);
+}
+
+static void erase(struct pending *p)
+{
+    let_go(p);
+    request_take_out(p);
 }
 
 static void dropped(void)
@@ -151,45 +136,59 @@ HOT struct pending *insert(uintptr_t key)
         dropped();
         return NULL;
     }
-    struct pending *p = UNLIKELY(shim_multiple) ? free_slot(key) : slot_of(key);
+    struct pending *p = UNLIKELY(shim_multiple) ? free_slot(key) : request_slot(key);
     if (LIKELY(!p->key))
         shim_requests.used++;
-    else if (p->info) /* its completion was never seen: the handle means the new one */
-        comm_release(p->info);
+    else /* its completion was never seen: the handle means the new one */
+        let_go(p);
     return p;
 }
 
-/* The record to tell of a completion at: the posting statement's in the completing thread. */
-static inline struct site *posting_site(const struct pending *p, struct thread *t)
-{
-    struct site *site = p->site;
-    if (LIKELY(site->thread == t))
-        return site;
-    if (site == site->thread->others)
-        return t->others;
-    return event_site(t, site_address(site), site->record->call);
-}
-
+/* With the lock. */
 static void put_in(const struct pending *new)
 {
-    enter();
     struct pending *p = insert(new->key);
     if (LIKELY(p != NULL)) {
         *p = *new;
-        p->serial = ++serials;
+        if (UNLIKELY(shim_multiple))
+            p->serial = ++serials;
         if (p->info)
             comm_hold(p->info);
+    } else if (new->listed &&new->post) {
+        post_free(new->post);
     }
-    leave();
+}
+
+/* A receive is posted: which message of its stream it will get, if that is known already. */
+static void post(struct pending *p, const struct comm_info *info, MPI_Request request)
+{
+    struct stream spare;
+    p->stream = NULL;
+    p->listed = p->tested = 0;
+    if (!info || !info->id || p->rank == SHIM_NOBODY || p->rank == RECORD_PEER_FOREIGN)
+        return;
+    bool open = p->rank == SHIM_ANY || p->tag == MPI_ANY_TAG;
+    struct stream *s = open ? NULL : stream_from(info->id, p->rank, p->tag, &spare);
+    if (!open && (!s || (!s->loose && !posts_pending(info)))) {
+        p->stream = s;
+        p->number = s ? stream_post(s) : 0;
+        return;
+    }
+    p->listed = 1;
+    p->post = post_add(info, p->rank, p->tag, request);
 }
 
 void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
-                   const struct comm_info *info, int rank, uint64_t bytes)
+                   const struct comm_info *info, int rank, int tag, uint64_t bytes)
 {
     if (UNLIKELY(request == ABI_REQUEST_NULL))
         return;
-    struct pending new = {
-        .key = HANDLE(request), .site = e->site, .kind = (uint16_t)kind, .bytes = bytes};
+    struct pending new = {.key = HANDLE(request),
+                          .site = e->site,
+                          .kind = (uint8_t)kind,
+                          .tag = tag,
+                          .bytes = bytes,
+                          .info = kind >= PENDING_SEND_INIT ? info : NULL};
     if (rank == MPI_ANY_SOURCE) {
         new.rank = SHIM_ANY;
         new.info = info;
@@ -197,9 +196,26 @@ void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
         new.rank = SHIM_NOBODY;
     } else {
         new.rank = world_rank(info, rank);
-        if (kind == PENDING_RECV && e->site->comm_info == info)
-            event_near_peer(e->site, rank, new.rank, RECORD_RECEIVED);
     }
+    if (kind == PENDING_RECV) {
+        post(&new, info, request);
+        if (new.rank >= 0 && e->site->comm_info == info) {
+            event_near_peer(e->site, rank, new.rank, RECORD_RECEIVED);
+            if (!new.listed)
+                near_stream(e->site, rank, RECORD_RECEIVED, tag, new.stream);
+        }
+    }
+    put_in(&new);
+}
+
+void request_track_message(struct event *e, MPI_Request request, const struct pending *message)
+{
+    struct pending new = *message;
+    if (UNLIKELY(request == ABI_REQUEST_NULL))
+        return;
+    new.key = HANDLE(request);
+    new.site = e->site;
+    new.kind = PENDING_RECV;
     put_in(&new);
 }
 
@@ -211,254 +227,115 @@ int fast_receive_slow(struct ending *e, struct site *site, MPI_Request request,
                                  .site = site,
                                  .kind = PENDING_RECV,
                                  .rank = near->world,
-                                 .record = e->record,
+                                 .tag = near->tag,
+                                 .stream = near->stream,
+                                 .number = near->stream ? stream_post(near->stream) : 0,
                                  .peer = near->record,
                                  .quick = e->thread});
     event_shut(e);
     return MPI_SUCCESS;
 }
 
+static struct pending *find_now(MPI_Request request)
+{
+    return request_find(HANDLE(request));
+}
+
+struct stream *request_publish(struct event *e, MPI_Request request)
+{
+    const struct pending *p = find_now(request);
+    struct stream spare, *s = NULL;
+    if (p && p->kind == PENDING_SEND_INIT && p->info && p->tag >= 0)
+        s = stream_to(p->info->id, p->rank, p->tag, &spare);
+    if (s)
+        pair_publish(e->thread, e->site, e->begin, e->before, s, p->bytes);
+    return s && !s->loose ? s : NULL;
+}
+
 void request_start(struct event *e, MPI_Request request)
 {
-    enter();
-    struct pending *p = find(HANDLE(request));
-    struct pending started = {0};
-    if (p && p->kind >= PENDING_SEND_INIT) {
-        p->active = 1;
-        p->site = e->site;
-        started = *p;
-    }
-    leave();
-    if (started.active && started.kind == PENDING_SEND_INIT && started.rank != SHIM_NOBODY) {
-        statement_bytes(e->site->record, started.bytes);
-        event_peer(e->thread, e->site, started.rank, RECORD_SENT, started.bytes, 0);
+    struct pending *p = find_now(request);
+    if (!p || p->kind < PENDING_SEND_INIT)
+        return;
+    p->active = 1;
+    p->site = e->site;
+    if (p->kind == PENDING_RECV_INIT)
+        post(p, p->tag == NO_TAG ? NULL : p->info, request);
+    else if (p->rank != SHIM_NOBODY && pair_seen(e)) {
+        statement_bytes(e->site->record, p->bytes);
+        event_peer(e->thread, e->site, p->rank, RECORD_SENT, p->bytes, 0);
     }
 }
 
 void request_forget(MPI_Request request)
 {
-    enter();
-    struct pending *p = find(HANDLE(request));
+    requests_enter();
+    struct pending *p = find_now(request);
     if (p)
         erase(p);
-    leave();
+    requests_leave();
 }
 
-void message_track(MPI_Message message, const struct comm_info *info)
+/* Its number in the stream goes to the next. */
+void request_unpost(struct pending *p)
 {
-    enter();
-    struct pending *p = info ? insert(HANDLE(message)) : NULL;
-    if (p) {
-        *p = (struct pending){.key = HANDLE(message), .serial = ++serials, .info = info};
-        comm_hold(info);
+    const struct pending_table *t = &shim_requests;
+    if (p->listed) {
+        if (p->post)
+            post_cancel(p->post);
+    } else if (p->stream) {
+        for (uint32_t i = 0; i <= t->mask; i++) {
+            struct pending *o = &t->slots[i];
+            if (o->key && !o->listed && o->stream == p->stream &&
+                (o->kind == PENDING_RECV || o->kind == PENDING_RECV_INIT) &&
+                (int32_t)(o->number - p->number) > 0)
+                o->number--;
+        }
+        stream_unpost(p->stream);
+        p->stream = NULL;
     }
-    leave();
 }
 
-const struct comm_info *message_take(MPI_Message message)
+void request_cancelled(MPI_Request request)
 {
-    const struct comm_info *info = NULL;
-    enter();
-    struct pending *p = find(HANDLE(message));
-    if (p && p->kind == PENDING_MESSAGE) {
-        info = p->info;
-        comm_hold(info);
-        erase(p);
-    }
-    leave();
-    return info;
+    MPI_Status status;
+    int flag = 0;
+    requests_enter();
+    struct pending *p = find_now(request);
+    bool receives = p && (p->kind == PENDING_RECV || (p->kind == PENDING_RECV_INIT && p->active));
+    if (receives && PM(Request_get_status)(request, &flag, &status) == MPI_SUCCESS && flag &&
+        abi_status_cancelled(&status))
+        request_unpost(p);
+    requests_leave();
 }
 
-static void *scratch(struct thread *t, size_t bytes)
+void message_track(MPI_Message message, const struct comm_info *info, const MPI_Status *status)
 {
-    if (t->scratch_bytes < bytes) {
-        int saved = errno;
-        pages_free(t->scratch, t->scratch_bytes);
-        t->scratch = pages_alloc(2 * bytes);
-        t->scratch_bytes = t->scratch ? 2 * bytes : 0;
-        errno = saved;
-    }
-    return t->scratch;
-}
-
-static bool place(struct waiting *w, struct thread *t, int count)
-{
-    w->keys = w->few_keys;
-    w->marks = w->few_marks;
-    w->statuses = w->few_statuses;
-    if (LIKELY(count <= (int)(sizeof w->few_keys / sizeof *w->few_keys)))
-        return true;
-    size_t each = sizeof *w->keys + sizeof *w->marks + sizeof *w->statuses;
-    char *memory = scratch(t, (size_t)count * each);
-    if (!memory)
-        return false;
-    w->keys = (uintptr_t *)memory;
-    w->marks = (uint64_t *)(w->keys + count);
-    w->statuses = (MPI_Status *)(w->marks + count);
-    return true;
-}
-
-/* Notes handle and slot of every request; false if none of them is tracked. */
-static bool look_up(struct waiting *w, const MPI_Request *requests)
-{
-    uint64_t tracked = 0;
-    for (int i = 0; i < w->count; i++) {
-        uintptr_t key = HANDLE(requests[i]);
-        const struct pending *p = slot_of(key);
-        uint64_t mark = p->key ? (uint64_t)(p - shim_requests.slots) + 1 : 0;
-        w->keys[i] = key;
-        w->marks[i] = mark;
-        tracked |= mark;
-    }
-    return tracked;
-}
-
-/* The same by serial number, which stays good when another thread gets a handle anew. */
-static bool look_up_among(struct waiting *w, const MPI_Request *requests)
-{
-    uint64_t tracked = 0;
-    slow_lock(&lock);
-    for (int i = 0; i < w->count; i++) {
-        w->keys[i] = HANDLE(requests[i]);
-        const struct pending *p = find_among(w->keys[i], 0);
-        w->marks[i] = p ? p->serial : 0;
-        tracked |= w->marks[i];
-    }
-    slow_unlock(&lock);
-    return tracked;
-}
-
-void waiting_begin(struct waiting *w, struct thread *t, int count, const MPI_Request *requests,
-                   MPI_Status *statuses, bool ignored)
-{
-    w->count = count;
-    bool some = __atomic_load_n(&shim_requests.used, __ATOMIC_RELAXED) && count > 0 && requests &&
-                place(w, t, count) &&
-                (UNLIKELY(shim_multiple) ? look_up_among(w, requests) : look_up(w, requests));
-    w->none = !some;
-    w->own_statuses = some && ignored;
-    if (!w->own_statuses)
-        w->statuses = statuses;
-}
-
-/* The entry of a completed request: where it was, unless another's removal has moved it. */
-HOT struct pending *completed(const struct waiting *w, int index)
-{
-    if (UNLIKELY(shim_multiple))
-        return find_among(w->keys[index], w->marks[index]);
-    struct pending *p = &shim_requests.slots[w->marks[index] - 1];
-    return LIKELY(p->key == w->keys[index]) ? p : find(w->keys[index]);
-}
-
-static int32_t completed_rank(const struct pending *done, const MPI_Status *status)
-{
-    if (done->rank != SHIM_ANY)
-        return done->rank;
-    if (status->MPI_SOURCE == MPI_PROC_NULL)
-        return SHIM_NOBODY;
-    return world_rank(done->info, status->MPI_SOURCE);
-}
-
-HOT void tell(const struct pending *done, struct thread *t, const MPI_Status *status)
-{
-    bool read = done->kind == PENDING_READ;
-    int32_t rank = completed_rank(done, status);
-    /* Open MPI's file layer leaves the cancelled flag as it was in memory. */
-    if (!read && (rank == SHIM_NOBODY || abi_status_cancelled(status)))
+    struct stream spare;
+    struct pending new = {.key = HANDLE(message), .rank = SHIM_ANY, .info = info};
+    if (!info || status->MPI_SOURCE == MPI_PROC_NULL)
         return;
-    struct site *site = posting_site(done, t);
-    uint64_t bytes = abi_status_bytes(status);
-    statement_open(site->record);
-    statement_bytes(site->record, bytes);
-    if (!read)
-        event_peer(t, site, rank, RECORD_RECEIVED, bytes, 0);
-    statement_close(site->record);
+    requests_enter();
+    int32_t rank = world_rank(info, status->MPI_SOURCE);
+    struct stream *s = stream_from(info->id, rank, status->MPI_TAG, &spare);
+    new.tag = status->MPI_TAG;
+    if (s && (s->loose || !post_match(info, rank, new.tag, s, &new.number)))
+        new.listed = 1; /* and no post: it cannot be said which */
+    else
+        new.stream = s;
+    put_in(&new);
+    requests_leave();
 }
 
-/* Takes a completed request out of the table, or a persistent one out of its activity. What is to
- * be told of it is told without the lock: a first visit can take long. Its info stays held. */
-static bool take(struct pending *p, struct pending *done)
+bool message_take(MPI_Message message, struct pending *taken)
 {
-    bool receives = false;
-    if (p && (p->kind == PENDING_RECV || p->kind == PENDING_READ)) {
-        *done = *p;
-        receives = true;
-        take_out(p);
-    } else if (p && p->active) {
-        p->active = 0;
-        *done = *p;
-        receives = p->kind == PENDING_RECV_INIT;
-        if (receives && p->info)
-            comm_hold(p->info);
+    requests_enter();
+    struct pending *p = request_find(HANDLE(message));
+    bool there = p && p->kind == PENDING_MESSAGE;
+    if (there) {
+        *taken = *p;
+        request_take_out(p); /* its info stays held */
     }
-    return receives;
-}
-
-static void taken(const struct pending *done, struct thread *t, const MPI_Status *status)
-{
-    if (status)
-        tell(done, t, status);
-    if (done->info)
-        comm_release(done->info);
-}
-
-void waiting_tell(struct waiting *w, struct thread *t, int index, const MPI_Status *status)
-{
-    struct pending done;
-    enter();
-    bool receives = take(completed(w, index), &done);
-    leave();
-    if (receives)
-        taken(&done, t, status);
-}
-
-/* A request that was tracked and is complete, without MPI_THREAD_MULTIPLE. */
-static void complete(uintptr_t key, struct thread *t, const MPI_Status *status)
-{
-    struct pending done;
-    if (take(find(key), &done))
-        taken(&done, t, status);
-}
-
-int fast_tell_slow(struct thread *t, const struct fast_request *r, const MPI_Status *statuses)
-{
-    struct fast_waiting *w = t->room;
-    for (; r < w->end; r++)
-        complete(r->key, t, &statuses[r->index]);
-    t->guard = 0;
-    return MPI_SUCCESS;
-}
-
-bool waiting_unseen(struct waiting *w, int count, const MPI_Request *requests)
-{
-    struct thread *t = loupe_tls.self;
-    if (!t || !t->off || t->guard)
-        return false;
-    waiting_begin(w, t, count, requests, NULL, false);
-    return !w->none;
-}
-
-/* Handles that are gone; persistent ones stay, and those that failed are not active any more. */
-void waiting_drop(struct waiting *w, struct thread *t, const MPI_Request *requests,
-                  const MPI_Status *statuses)
-{
-    for (int i = 0; !w->none && i < w->count; i++) {
-        const MPI_Status *s =
-            statuses && statuses[i].MPI_ERROR == MPI_SUCCESS ? &statuses[i] : NULL;
-        if (w->marks[i] && requests[i] == ABI_REQUEST_NULL)
-            waiting_tell(w, t, i, s);
-    }
-}
-
-int fast_failed(struct thread *t, int returned, const MPI_Request *requests,
-                const MPI_Status *statuses)
-{
-    struct fast_waiting *w = t->room;
-    for (const struct fast_request *r = w->of; r < w->end; r++) {
-        bool well = statuses && statuses[r->index].MPI_ERROR == MPI_SUCCESS;
-        if (requests[r->index] == ABI_REQUEST_NULL)
-            complete(r->key, t, well ? &statuses[r->index] : NULL);
-    }
-    t->guard = 0;
-    return returned;
+    requests_leave();
+    return there;
 }

@@ -163,3 +163,24 @@ enum ring_result ring_take_slow(struct ring_in *r, uint32_t key, enum ring_order
     put_at(r);
     return done ? result : missed(r);
 }
+
+bool ring_peek(struct ring_in *r, uint32_t key, struct header *h)
+{
+    uint32_t size;
+    if (!seen(r))
+        return false;
+    put_at(r);
+    const struct ring_slot *s = &r->slots[r->low % RING_SLOTS];
+    return __atomic_load_n(&s->number, __ATOMIC_ACQUIRE) == (uint32_t)r->low && s->key == key &&
+           ring_copy(s, r->low, h, &size);
+}
+
+bool ring_withdraw(struct ring_out *r)
+{
+    if (r->next < 2)
+        return false;
+    r->next--; /* the next header takes its place */
+    struct ring_slot *s = &r->slots[r->next % RING_SLOTS];
+    __atomic_store_n(&s->number, (uint32_t)r->next ^ RING_MARK, __ATOMIC_RELEASE);
+    return true;
+}

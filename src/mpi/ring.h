@@ -127,6 +127,11 @@ HOT enum ring_result ring_take(struct ring_in *r, uint32_t key, uint32_t stream,
     return RING_FOUND;
 }
 
+/* The oldest header that was not taken, if it has this key. */
+bool ring_peek(struct ring_in *r, uint32_t key, struct header *h);
+/* The header that was published last is of a message that was not sent after all. */
+bool ring_withdraw(struct ring_out *r);
+
 /* How long a message of this size takes at least, learnt from those that were waited for since
  * before they were sent: `since` is when the waiting began, `until` when it ended. */
 HOT int64_t ring_transfer(struct ring_in *r, const struct header *h, int64_t since, int64_t until,

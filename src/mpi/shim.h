@@ -166,7 +166,19 @@ static inline void count_message(struct event *e, const struct comm_info *info, 
     int32_t world = world_rank(info, rank);
     event_peer(e->thread, site, world, direction, bytes, ticks);
     if (known && site->last_peer[direction] && site->last_rank[direction] == world)
-        *near = (struct near_peer){site->last_peer[direction], rank, world};
+        *near = (struct near_peer){
+            .record = site->last_peer[direction], .rank = rank, .world = world, .tag = NEAR_NONE};
+}
+
+/* The messages of a peer with this tag; of the communicator that the site used last. */
+static inline void near_stream(struct site *site, int rank, uint32_t direction, int tag,
+                               struct stream *stream)
+{
+    struct near_peer *near = near_peer(site, rank, direction);
+    if (near->rank == rank) {
+        near->tag = tag;
+        near->stream = stream;
+    }
 }
 
 /* Requests whose completion tells something: receives, reads, persistent ones (request.c). */
@@ -181,17 +193,27 @@ enum pending_kind {
 struct pending {
     uintptr_t key;                /* the handle; 0: free slot */
     struct site *site;            /* statement that posted or started it, in the thread that did */
-    const struct comm_info *info; /* held, when the source is only known at completion */
+    const struct comm_info *info; /* held: of persistent ones, and when the source is not known */
     int32_t rank;                 /* world rank, or SHIM_ANY, SHIM_NOBODY */
-    uint16_t kind;                /* enum pending_kind */
-    uint16_t active;              /* persistent: started and not yet complete */
+    int32_t tag;                  /* may be MPI_ANY_TAG */
+    uint8_t kind;                 /* enum pending_kind */
+    uint8_t active;               /* persistent: started and not yet complete */
+    uint8_t listed;               /* `post` it is */
+    uint8_t tested;               /* was found incomplete by a Test */
+    uint32_t number;              /* with `stream`: the message's in it */
     union {
-        uint64_t bytes;                  /* persistent sends */
-        struct record_statement *record; /* with `quick` */
+        uint64_t bytes;           /* persistent sends */
+        struct record_peer *peer; /* with `quick` */
     };
-    uint64_t serial;          /* never reused, unlike handles; MPI_THREAD_MULTIPLE only */
-    struct record_peer *peer; /* with `quick` */
-    struct thread *quick;     /* a receive of this thread whose peer has its record; or NULL */
+    union {
+        uint64_t serial; /* never reused, unlike handles; MPI_THREAD_MULTIPLE */
+        struct thread
+            *quick; /* else: a receive of this thread whose peer has its record; or NULL */
+    };
+    union {
+        struct stream *stream; /* a receive's; NULL: its message has no header */
+        struct post *post;     /* which message it gets is to be found out */
+    };
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct pending) == 64, "a cache line");
 enum { SHIM_ANY = -100, SHIM_NOBODY = -101 };
@@ -218,13 +240,25 @@ static inline struct pending *request_home(uintptr_t key)
 }
 
 void requests_open(bool multiple);
+/* The lock, with MPI_THREAD_MULTIPLE: for the calls down to request_start, and around the call
+ * that posts a receive, so that the order here is MPI's. */
+void requests_enter(void);
+void requests_leave(void);
+enum { NO_TAG = INT32_MIN }; /* not matched by tags: no headers */
 void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
-                   const struct comm_info *info, int rank, uint64_t bytes);
+                   const struct comm_info *info, int rank, int tag, uint64_t bytes);
+/* The same for a matched message that is being received. */
+void request_track_message(struct event *e, MPI_Request request, const struct pending *message);
+/* A persistent request, before it is started: the stream into which a header has gone. */
+struct stream *request_publish(struct event *e, MPI_Request request);
 void request_start(struct event *e, MPI_Request request);
 void request_forget(MPI_Request request);
-/* The communicator of a matched message is known to the probe alone. The info taken is held. */
-void message_track(MPI_Message message, const struct comm_info *info);
-const struct comm_info *message_take(MPI_Message message);
+/* MPI_Cancel was called for it. */
+void request_cancelled(MPI_Request request);
+/* The communicator of a matched message is known to the probe alone, and its number in the stream
+ * follows from the order of probes and receives. The info of what is taken stays held. */
+void message_track(MPI_Message message, const struct comm_info *info, const MPI_Status *status);
+bool message_take(MPI_Message message, struct pending *taken);
 
 /* What a completion call must know before it runs: which requests it was given. */
 struct waiting {
@@ -241,20 +275,17 @@ struct waiting {
 };
 void waiting_begin(struct waiting *w, struct thread *t, int count, const MPI_Request *requests,
                    MPI_Status *statuses, bool ignored);
-void waiting_tell(struct waiting *w, struct thread *t, int index, const MPI_Status *status);
-/* Request `index` is complete with this status; between event_close and event_leave. */
-static inline void waiting_complete(struct waiting *w, struct thread *t, int index,
-                                    const MPI_Status *status)
-{
-    if (!w->none && index >= 0 && index < w->count && w->marks[index])
-        waiting_tell(w, t, index, status);
-}
-/* For a completion that is not recorded because measurement is off: false, or what to drop. */
-bool waiting_unseen(struct waiting *w, int count, const MPI_Request *requests);
-/* Forgets the requests that are complete although the call failed or was not recorded: their
- * handles will mean others. Those that `statuses` (NULL: unknown) says went well are told of. */
+/* Of the requests, indices[0] to indices[count - 1] (NULL: the first `count`) are complete, with
+ * these statuses: settles and closes the event, and tells of each at the statement that posted it.
+ */
+void waiting_done(struct waiting *w, struct event *e, int count, const int *indices,
+                  const MPI_Status *statuses, bool test);
+/* A Test found nothing. */
+void waiting_tested(struct waiting *w);
+/* Forgets the requests that are complete although the call failed: their handles will mean others.
+ * Those that `statuses` (NULL: unknown) says went well are told of. */
 void waiting_drop(struct waiting *w, struct thread *t, const MPI_Request *requests,
-                  const MPI_Status *statuses);
+                  const MPI_Status *statuses, bool seen);
 
 /* Life (life.c). */
 void life_init_begin(void);
@@ -269,6 +300,9 @@ void life_session_begun(int result, const MPI_Session *session);
 void life_session_ending(void);
 void life_session_ended(int result);
 #endif
+/* A communicator of our own with all ranks of the world (exchange.c). */
+extern MPI_Comm shim_twin;
+extern bool shim_twin_known;
 /* The group of all ranks of this world; MPI_COMM_WORLD itself need not exist. */
 extern MPI_Group shim_world;
 extern bool shim_world_known;

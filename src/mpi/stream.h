@@ -32,6 +32,10 @@ struct stream {
     uint32_t unsent; /* numbers given to messages that had no header */
     int32_t rank, tag;
     bool loose;
+    /* With MPI_THREAD_MULTIPLE: threads inside a blocking receive of it; more than one at once, so
+     * that their order is not known. */
+    bool contested;
+    uint32_t inside;
     uint64_t comm;
     struct stream *next;
 };
@@ -84,6 +88,10 @@ HOT bool stream_take(struct stream *s, uint32_t number, uint64_t bytes, struct h
         s->unsent++;
     return LIKELY(result == RING_FOUND);
 }
+
+/* Has another rank's message of the same communicator and tag, which is there too, been sent
+ * earlier in virtual time than this one, though later in real time? */
+bool stream_earlier(const struct stream *s, const struct header *h);
 
 /* The same when it is not known whether the number is right: nobody else may have that header. */
 static inline void stream_discard(struct stream *s, uint32_t number, uint64_t bytes)

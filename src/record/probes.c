@@ -131,24 +131,30 @@ static double time_in_progress(const struct record_probe *r, uint64_t executions
     return mean * visits;
 }
 
-static double error_of(const struct visit *v, const struct record_probe *r, uint64_t estimated)
+/* How well the cost of so many timed visits is known: `variance` of other reasons is added. */
+static double cost_error(const struct visit *v, const struct record_probe *r, double visits,
+                         double variance)
 {
     const double two_sided_95 = 1.96;
+    /* The cost is a median: 1.4826 makes a standard deviation of the median of deviations, 1.2533
+     * the error of a median of the error of a mean. */
+    double cost = 0;
+    if (r->pairs)
+        cost = 1.4826 * 1.2533 * ticks_of(r->cost_spread) / sqrt(r->pairs) * visits;
+    /* How much of a few instructions of ours is hidden behind the program's is known to about a
+     * nanosecond a visit (v->margin is a microsecond). */
+    double hidden = (double)v->margin / 1000 * visits;
+    return sqrt(two_sided_95 * two_sided_95 * (variance + cost * cost) + hidden * hidden);
+}
+
+static double error_of(const struct visit *v, const struct record_probe *r, uint64_t estimated)
+{
     if (!estimated)
         return 0;
     if (r->strata < STRATA_MIN)
         return NAN;
     double variance = ((double)r->squares[1] * 0x1p64 + (double)r->squares[0]) / 256;
-    /* The cost is a median: 1.4826 makes a standard deviation of the median of deviations, 1.2533
-     * the error of a median of the error of a mean. */
-    double cost = 0;
-    if (r->pairs)
-        cost = 1.4826 * 1.2533 * ticks_of(r->cost_spread) / sqrt(r->pairs) *
-               (double)(estimated + r->timed);
-    /* How much of a few instructions of ours is hidden behind the program's is known to about a
-     * nanosecond a visit (v->margin is a microsecond). */
-    double hidden = (double)v->margin / 1000 * (double)(estimated + r->timed);
-    return sqrt(two_sided_95 * two_sided_95 * (variance + cost * cost) + hidden * hidden);
+    return cost_error(v, r, (double)estimated + (double)r->timed, variance);
 }
 
 static void give_probe(struct visit *v, struct block *b, uint32_t index,
@@ -173,6 +179,7 @@ static void give_probe(struct visit *v, struct block *b, uint32_t index,
         if (r->state & RECORD_PROBE_SAMPLED && p.count > p.timed)
             p.estimated = p.count - p.timed;
         p.error = error_of(v, r, p.estimated);
+        p.cost_error = cost_error(v, r, (double)timed, 0);
         p.min = timed ? (double)r->min : 0;
         p.max = (double)r->max;
     }

@@ -237,12 +237,6 @@ static uint64_t open_time(const struct visit *v, uint64_t begin)
     return v->now > begin && v->now - begin > v->margin ? v->now - begin - v->margin : 0;
 }
 
-uint64_t visit_delay(const struct visit *v, const struct record_thread *t)
-{
-    bool none = v->reader->header.compensation == RECORD_COMPENSATE_NONE;
-    return none ? 0 : segment_load64((const uint64_t *)&t->delay);
-}
-
 /*
  * Adds the time of open frames of this statement. The thread goes on meanwhile: a frame counts if
  * it reads the same twice with the depth above it in between. Then it was open all that time,
@@ -403,16 +397,23 @@ static void give_block(struct visit *v, const struct chunk_ref *threads, uint32_
     copy.delay = (int64_t)((uint64_t)copy.delay - (uint64_t)copy.delay_before);
     copy.received = (int64_t)((uint64_t)copy.received - (uint64_t)copy.received_before);
     if (v->reader->header.compensation == RECORD_COMPENSATE_NONE) { /* times have it all in them */
-        copy.received -= copy.delay;
+        copy.received = (int64_t)((uint64_t)copy.received - (uint64_t)copy.delay);
         copy.delay = 0;
     }
     if (copy.depth > RECORD_FRAMES) {
         v->reader->damaged = true;
         copy.depth = 0;
     }
+    bool is_void = visit_void(v, b);
+    if (is_void) {
+        copy.delay = copy.received = 0;
+#define X(name, unit, merge) copy.name = 0;
+        RECORD_PAIRING_FIELDS(X)
+#undef X
+    }
     if (v->to->thread)
         v->to->thread(v->to->data, b->index, &copy);
-    if (visit_void(v, b))
+    if (is_void)
         return;
     size_t count = visit_records(&b->statements, RECORD_KIND_STATEMENTS);
     if (count > RECORD_STATEMENTS_MAX + visit_per_chunk[RECORD_KIND_STATEMENTS]) {

@@ -73,7 +73,11 @@ size_t visit_records(const struct chunk_list *list, int kind);
 /* A reset was asked for that the block has not done yet. */
 bool visit_void(const struct visit *v, const struct block *b);
 /* What its open frames, which began in virtual time, are to be moved by; ticks. */
-uint64_t visit_delay(const struct visit *v, const struct record_thread *t);
+static inline uint64_t visit_delay(const struct visit *v, const struct record_thread *t)
+{
+    bool none = v->reader->header.compensation == RECORD_COMPENSATE_NONE;
+    return none ? 0 : segment_load64((const uint64_t *)&t->delay);
+}
 /* Whether to try once more to read a record that changes; waits a little if need be. */
 bool visit_patience(struct visit *v, int tries);
 

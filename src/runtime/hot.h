@@ -256,26 +256,37 @@ static inline void thread_met(struct thread *t, int64_t before, const struct mee
     t->received += moved;
 }
 
+/* Of those who are asked: regions that are open, and the budget of probes in the source. */
+static inline void event_watched(struct thread *t, uint64_t ticks, int64_t cost)
+{
+    t->covered += ticks;
+    t->apart += cost;
+}
+
 /* The end of an event, into whose statement's odd section this falls. Whatever moved the delay
  * since it began has not passed in virtual time: a meeting, and probes in code that MPI called. */
 HOT uint64_t event_add(struct thread *t, struct record_statement *s, uint64_t begin, uint64_t now,
                        int64_t before, int64_t moved, const struct event_cost *cost)
 {
-    int64_t delay = *t->delay + moved;
-    uint64_t real = clock_since(begin, now);
-    int64_t time = (int64_t)(real << RECORD_TIME_SHIFT) - ((delay - before) & t->taken);
-    time = (time - cost->rounded) >> RECORD_TIME_SHIFT;
-    uint64_t ticks = LIKELY(time > 0) ? (uint64_t)time : 0;
+    int64_t delay = *t->delay + moved, real = (int64_t)(now - begin);
+    int64_t time = real * (1 << RECORD_TIME_SHIFT) - cost->rounded;
+    if (UNLIKELY(delay != before))
+        time -= (delay - before) & t->taken;
+    time >>= RECORD_TIME_SHIFT;
+    if (UNLIKELY(time <= 0)) { /* an empty call, less what the clock takes; or the clock jumped */
+        time = 0;
+        real = real < 0 ? 0 : real;
+    }
     delay += cost->all;
     *t->delay = delay;
-    t->apart += moved + cost->all;
     t->block->delay = delay >> RECORD_TIME_SHIFT;
-    t->covered += ticks;
+    if (UNLIKELY(t->watched))
+        event_watched(t, (uint64_t)time, moved + cost->all);
     s->open = 0;
     s->last = now;
-    s->real += real;
-    statement_add(s, ticks); /* its self time is its time: readers know */
-    return ticks;
+    s->real += (uint64_t)real;
+    statement_add(s, (uint64_t)time); /* its self time is its time: readers know */
+    return (uint64_t)time;
 }
 
 HOT void event_add_met(struct thread *t, struct record_statement *s, int64_t moved, uint64_t sync,

@@ -79,6 +79,7 @@ static struct probe_thread *this_thread(void)
     }
     if (!t->probes)
         t->probes = new_probes(t);
+    thread_watch(t);
     loupe_probes = t->probes;
     if (loupe_probes)
         thread_control(t);

@@ -83,6 +83,7 @@ static void open_region(struct thread *t, uint32_t d, struct site *site, uint64_
     t->region_again[d] = 0;
     t->block->frames[d].statement = site->index;
     t->region_depth = d + 1;
+    thread_watch(t);
     uint64_t now = clock_now();
     event_spent(t, (int64_t)(clock_since(began, now) << RECORD_TIME_SHIFT) + t->full_cost.inside);
     t->region_begin[d] = now;
@@ -131,6 +132,7 @@ static void close_region(struct thread *t, uint32_t d, uint64_t now)
     uint64_t inside = t->covered - t->region_covered[d];
     uint64_t self = ticks > inside ? ticks - inside : 0;
     t->region_depth = d;
+    thread_watch(t);
     t->covered = t->region_covered[d] + ticks;
     t->block->last = now;
     statement_add(s, ticks);

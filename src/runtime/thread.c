@@ -109,6 +109,7 @@ struct thread *thread_acquire(void)
     memset(t->near_address, 0, sizeof t->near_address);
     t->guard = 0;
     t->region_depth = 0;
+    thread_watch(t);
     t->block->depth = 0;
     probe_take_over(t);
     start_delay(t);
@@ -249,6 +250,11 @@ void thread_delay_start(struct thread *t, int64_t delay)
 {
     thread_delay_set(t, delay);
     forget_delay(t->block);
+}
+
+void thread_watch(struct thread *t)
+{
+    t->watched = t->region_depth || t->probes;
 }
 
 void thread_extra(struct thread *t)

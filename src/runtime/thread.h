@@ -26,11 +26,15 @@ struct peer_index {
     struct record_peer *others[RECORD_DIRECTIONS];
 };
 
+struct stream; /* of the MPI layer */
+
 /* A rank in the site's last communicator, and where its messages are counted. */
 struct near_peer {
     struct record_peer *record;
     int32_t rank;  /* NEAR_NONE: empty */
     int32_t world; /* the same process in MPI_COMM_WORLD */
+    struct stream *stream; /* of the messages with `tag`; NULL: they have no headers */
+    int32_t tag;           /* the last one; NEAR_NONE: not known */
 };
 enum { NEAR_PEERS = 4, NEAR_NONE = INT32_MIN };
 
@@ -83,6 +87,7 @@ struct thread {
     /* Real less virtual time, in 1/256 ticks: `own_delay`, or where its probes have it. Only
      * changed by the thread itself. */
     int64_t *delay;
+    uint64_t watched; /* a region is open, or there are probes: `covered` and `apart` are of use */
     int64_t apart; /* of it, all but what timing probes in the source has cost: no one's budget */
     struct record_thread *block;
     struct event_cost short_cost; /* of the short way */
@@ -102,6 +107,7 @@ struct thread {
     uint32_t shift, slot_mask, slot_count;
     struct probe_thread *probes; /* NULL: none yet */
     struct site *others;         /* statement 0 of the block, for what does not fit */
+    struct site *unseen;         /* for events while measurement is off; no reader sees its record */
     struct record_cursor statements, peers;
     void *scratch; /* for calls with long arrays of requests; kept for the next one */
     size_t scratch_bytes;
@@ -155,6 +161,8 @@ void thread_delay_set(struct thread *t, int64_t delay) EXPORT_AS(thread_delay_se
 void thread_delay_start(struct thread *t, int64_t delay) EXPORT_AS(thread_delay_start);
 /* Wastes time, for a test, and accounts for it. */
 void thread_extra(struct thread *t) EXPORT_AS(thread_extra);
+/* To be called when a region begins or ends, and when there are probes. */
+void thread_watch(struct thread *t);
 /* Finds out what events cost: at the start, and when it may have been found out badly. */
 void event_calibrate(void) EXPORT_AS(event_calibrate);
 /* Gives a thread what is known of it. */

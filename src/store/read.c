@@ -83,6 +83,16 @@ static bool meta_counts(struct reader *r, const char *key, size_t count)
     return meta_int(r, key, 0, INT64_MAX, &value) && (uint64_t)value == count;
 }
 
+static bool meta_compensation(struct reader *r)
+{
+    char *name = NULL;
+    bool good = meta_text(r, "compensation", &name) && name;
+    int value = good ? run_compensation_by_name(name) : -1;
+    free(name);
+    r->run->compensation = value < 0 ? RUN_COMPENSATION_FULL : (enum run_compensation)value;
+    return value >= 0;
+}
+
 static int read_meta(struct reader *r)
 {
     struct run *run = r->run;
@@ -90,7 +100,7 @@ static int read_meta(struct reader *r)
     if (!meta_int(r, "format", STORE_FORMAT, STORE_FORMAT, &format) ||
         !meta_text(r, "program", &run->program) || !meta_text(r, "mpi", &run->mpi) ||
         !meta_text(r, "job", &run->job) || !meta_int(r, "complete", 0, 1, &complete) ||
-        !meta_int(r, "live", 0, 1, &live) ||
+        !meta_int(r, "live", 0, 1, &live) || !meta_compensation(r) ||
         !meta_int(r, "started_ns", INT64_MIN, INT64_MAX, &run->started_ns))
         return -EPROTO;
     run->complete = complete;

@@ -92,11 +92,12 @@ const char *const store_select[STORE_TABLES] = {
 
 const char *const store_views =
     "CREATE VIEW process AS SELECT *, real_s - overhead_s AS time_s,\n"
-    "    max(real_s - overhead_s - mpi_s, 0) AS compute_s FROM rank;"
+    "    real_s - overhead_s - mpi_s AS compute_s, mpi_s - sync_s AS transfer_s FROM rank;"
     "CREATE VIEW statement AS SELECT n.id, n.kind, n.name, n.file, n.line, n.procedure,\n"
     "    m.count, m.time_s, m.time_s / (SELECT sum(time_s) FROM process) AS share,\n"
-    "    m.self_s, m.min_s, m.max_s, m.bytes, m.error_s, m.self_error_s, m.estimated,\n"
-    "    m.iterations, m.ranks,\n"
+    "    m.self_s, m.min_s, m.max_s, m.bytes, m.real_s, m.mpi_s, m.sync_s,\n"
+    "    m.mpi_s - m.sync_s AS transfer_s, m.time_s - m.mpi_s AS compute_s, m.unknown,\n"
+    "    m.reordered, m.uncertain, m.error_s, m.self_error_s, m.estimated, m.iterations, m.ranks,\n"
     "    m.spread_min_s, m.spread_avg_s, m.spread_max_s, m.max_rank\n"
     "    FROM node n JOIN metric m ON m.node = n.id;"
     "CREATE VIEW caller AS SELECT p.id AS procedure_id, p.name AS procedure, n.id AS call_id,\n"
@@ -106,13 +107,20 @@ const char *const store_views =
     "CREATE VIEW message AS SELECT n.name, n.file, n.line, n.procedure, r.rank, r.world,\n"
     "    CASE p.received WHEN 0 THEN 'sent to' ELSE 'received from' END AS direction,\n"
     "    CASE p.peer WHEN -1 THEN 'others' WHEN -2 THEN 'foreign' ELSE p.peer END AS peer,\n"
-    "    p.count, p.time_s, p.bytes, p.node, p.rank_id\n"
-    "    FROM peer p JOIN node n ON n.id = p.node JOIN rank r ON r.id = p.rank_id;"
+    "    p.count, p.time_s, p.bytes, p.sync_s, p.node, p.rank_id\n"
+    "    FROM peer p JOIN node n ON n.id = p.node JOIN rank r ON r.id = p.rank_id\n"
+    "    WHERE p.count OR p.bytes OR p.time_s;"
+    "CREATE VIEW wait AS SELECT n.name, n.file, n.line, n.procedure, r.rank, r.world,\n"
+    "    CASE p.peer WHEN -1 THEN 'others' WHEN -2 THEN 'foreign' ELSE p.peer END AS waited_for,\n"
+    "    sum(p.sync_s) AS sync_s, p.node, p.rank_id\n"
+    "    FROM peer p JOIN node n ON n.id = p.node JOIN rank r ON r.id = p.rank_id\n"
+    "    WHERE p.sync_s GROUP BY p.node, p.rank_id, p.peer;"
     "CREATE VIEW matrix AS SELECT\n"
     "    CASE received WHEN 0 THEN r.rank ELSE p.peer END AS source,\n"
     "    CASE received WHEN 0 THEN p.peer ELSE r.rank END AS destination,\n"
     "    received, sum(p.count) AS count, sum(p.time_s) AS time_s, sum(p.bytes) AS bytes\n"
-    "    FROM peer p JOIN rank r ON r.id = p.rank_id GROUP BY 3, 1, 2;";
+    "    FROM peer p JOIN rank r ON r.id = p.rank_id WHERE p.count OR p.bytes OR p.time_s\n"
+    "    GROUP BY 3, 1, 2;";
 
 static const char *const field_names[STORE_VECTOR_FIELDS] = {
 #define X(name, unit, merge) STORE_COLUMN(name, unit),

@@ -24,9 +24,15 @@
     X(real_s, REAL)                                                                                \
     X(overhead_s, REAL)                                                                            \
     X(probe_s, REAL)                                                                               \
+    X(probe_error_s, REAL)                                                                         \
     X(init_real_s, REAL)                                                                           \
     X(finalize_real_s, REAL)                                                                       \
     X(mpi_s, REAL)                                                                                 \
+    X(sync_s, REAL)                                                                                \
+    X(preempted_s, REAL)                                                                           \
+    X(paired, UINT64)                                                                              \
+    X(missing, UINT64)                                                                             \
+    X(ambiguous, UINT64)                                                                           \
     X(events, UINT64)                                                                              \
     X(threads, UINT64)                                                                             \
     X(segment_bytes, UINT64)
@@ -74,23 +80,17 @@
 #define STORE_IS_REAL_TICKS 1
 
 /* Vectors of a node: one per statistic, one per used bucket of the size histogram, and which ranks
- * the numbers belong to. Those of a statement come first and are always there, the others only
- * where they are not all 0. */
+ * the numbers belong to. The first ones are always there, the others only where they are not all
+ * 0. */
 enum store_vector {
 #define X(name, unit, merge) STORE_VECTOR_##name,
     RECORD_VALUE_FIELDS(X)
 #undef X
         STORE_VECTOR_FIELDS,
+    STORE_VECTOR_NEEDED = STORE_VECTOR_bytes + 1,
     STORE_VECTOR_SIZES = STORE_VECTOR_FIELDS,
     STORE_VECTOR_RANK = STORE_VECTOR_SIZES + RECORD_SIZE_BUCKETS,
     STORE_VECTORS
-};
-
-enum {
-    STORE_VECTOR_NEEDED = 0
-#define X(name, unit, merge) +1
-    RECORD_STATEMENT_FIELDS(X)
-#undef X
 };
 
 enum store_table {

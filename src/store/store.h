@@ -5,7 +5,7 @@
 
 #include "metric/run.h"
 
-#define STORE_FORMAT 2
+#define STORE_FORMAT 3
 
 /* Called now and then while a large file is written; done and total in rows. */
 typedef void store_progress(void *data, uint64_t done, uint64_t total);

@@ -156,11 +156,10 @@ static int write_meta(struct writer *w)
         strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
     const struct {
         const char *key, *value;
-    } texts[] = {{"version", LOUPE_VERSION},
-                 {"program", run->program},
-                 {"mpi", run->mpi},
-                 {"job", run->job},
-                 {"started", started}};
+    } texts[] = {
+        {"version", LOUPE_VERSION}, {"program", run->program},
+        {"mpi", run->mpi},          {"job", run->job},
+        {"started", started},       {"compensation", run_compensation_name(run->compensation)}};
     /* The counts let the reader see that rows are missing. */
     const struct {
         const char *key;
@@ -432,6 +431,8 @@ static bool peer_follows(const struct run_peer *a, const struct run_peer *b)
 static bool consistent(const struct run *run)
 {
     const struct graph *g = &run->graph;
+    if ((unsigned)run->compensation >= RUN_COMPENSATIONS)
+        return false;
     for (size_t i = 0; i < run->rank_count; i++)
         if ((unsigned)run->ranks[i].state >= RUN_STATES)
             return false;

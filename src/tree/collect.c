@@ -6,6 +6,7 @@
 #include "record/calls.h"
 
 #include <loupe-probe.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,9 @@ struct collect {
     double tick_s;
     struct numbers module_of, name_of; /* from its indexes to the job's numbers */
     struct collect_totals *totals;
-    uint64_t mpi_ticks, mpi_blocks;
+    double mpi_ticks, sync_ticks, mpi_blocks;
+    double cost_error, timed;
+    double delay, received, delay_blocks; /* sums of what anybody may have written: no integers */
     /* of the block */
     struct numbers node_of; /* by statement; GRAPH_NONE: never executed */
     bool block_has_mpi;
@@ -177,9 +180,12 @@ static void on_thread(void *data, uint32_t block, const struct record_thread *th
     (void)block;
     end_block(c);
     c->totals->threads += thread->threads;
-    int64_t own = thread->delay - thread->received;
-    c->totals->delay += own > 0 ? (uint64_t)own : 0;
-    c->totals->blocks += own > 0;
+    c->delay += (double)thread->delay;
+    c->received += (double)thread->received;
+    c->delay_blocks += thread->delay || thread->received;
+#define X(name, unit, merge) c->totals->name += thread->name;
+    RECORD_PAIRING_FIELDS(X)
+#undef X
 }
 
 static const char *call_name(uint32_t call)
@@ -249,7 +255,8 @@ static bool within_run(uint32_t call)
 
 #define CONVERT_COUNT(c, x) (x)
 #define CONVERT_BYTES(c, x) (x)
-#define CONVERT_TICKS(c, x) ((double)(x) * (c)->tick_s)
+/* Sums of differences: one that has gone below 0 is no huge number. */
+#define CONVERT_TICKS(c, x) ((double)(int64_t)(x) * (c)->tick_s)
 
 static void on_statement(void *data, uint32_t block, uint32_t statement,
                          const struct record_statement *record)
@@ -271,11 +278,14 @@ static void on_statement(void *data, uint32_t block, uint32_t statement,
         value->min = none;
         value->max = 0;
     }
+    if (record->call != RECORD_CALL_REGION)
+        value->mpi = value->time;
     memcpy(value->sizes, record->sizes, sizeof value->sizes);
     c->totals->events += record->count;
     c->totals->values++;
     if (within_run(record->call)) {
-        c->mpi_ticks += record->time;
+        c->mpi_ticks += (double)(int64_t)record->time;
+        c->sync_ticks += (double)(int64_t)record->sync;
         c->block_has_mpi = true;
     }
 }
@@ -359,15 +369,15 @@ static void on_probe(void *data, uint32_t block, const struct record_probe_readi
     if (!reading->kind || reading->kind >= LOUPE_SITE_KINDS ||
         (!reading->count && !reading->timed && !(reading->time > 0)))
         return;
-    if (reading->caller_module == RECORD_NO_MODULE) { /* else among the procedure's own */
+    if (reading->caller_module == RECORD_NO_MODULE) /* else among the procedure's own */
         c->totals->events += reading->count;
-        c->totals->visits += reading->count;
-    }
     struct run_value *value = run_add_value(c->run, probe_node(c, reading), c->rank);
     c->totals->values++;
     value->count = reading->count;
     if (!reading->timed)
-        return; /* only counted */
+        return;                           /* only counted */
+    c->cost_error += reading->cost_error; /* what hides a cost does so everywhere: no squares */
+    c->timed++;
     value->time = value->self = reading->time * c->tick_s;
     if (reading->max > 0) { /* else its first execution is still going on */
         value->min = reading->min * c->tick_s;
@@ -392,7 +402,8 @@ int collect_process(struct collect *c, struct record_reader *reader, uint64_t no
     c->rank = rank;
     c->tick_s = record_header(reader)->tick_ns * 1e-9;
     c->module_of.count = c->name_of.count = c->node_of.count = 0;
-    c->mpi_ticks = c->mpi_blocks = 0;
+    c->mpi_ticks = c->sync_ticks = c->mpi_blocks = 0;
+    c->delay = c->received = c->delay_blocks = c->cost_error = c->timed = 0;
     c->block_has_mpi = false;
     int torn = record_visit(reader, now, &visitor);
     if (torn < 0)
@@ -400,9 +411,17 @@ int collect_process(struct collect *c, struct record_reader *reader, uint64_t no
     end_block(c);
     totals->torn = torn;
     /* A rank's time is that of one thread of control; threads that communicate side by side each
-     * spend it, so their mean is what stands beside it. */
-    if (c->mpi_blocks)
-        totals->mpi_s = (double)c->mpi_ticks * c->tick_s / (double)c->mpi_blocks;
+     * spend it, so their mean is what stands beside it. The same of their delays. */
+    if (c->mpi_blocks > 0) {
+        totals->mpi_s = c->mpi_ticks * c->tick_s / c->mpi_blocks;
+        totals->sync_s = c->sync_ticks * c->tick_s / c->mpi_blocks;
+    }
+    if (c->delay_blocks > 0) {
+        totals->delay_s = c->delay * c->tick_s / c->delay_blocks;
+        totals->probe_s = (c->delay - c->received) * c->tick_s / c->delay_blocks;
+    }
+    totals->probe_error_s =
+        c->timed > 0 ? c->cost_error * c->tick_s / fmax(c->delay_blocks, 1) : NAN;
     return 0;
 }
 

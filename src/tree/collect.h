@@ -13,13 +13,16 @@ void collect_free(struct collect *collect); /* accepts NULL */
 
 /* What is to be known about a process beyond its values. */
 struct collect_totals {
-    uint64_t events;  /* executions that have ended */
-    uint64_t visits;  /* of those, of probes in the source */
-    uint64_t threads; /* that ever wrote to it */
-    uint64_t delay;   /* what probes and events cost its threads, ticks; and how many it cost any */
-    uint64_t blocks;
-    uint64_t values; /* statements and probes that were executed */
-    double mpi_s;
+    uint64_t events;      /* executions that have ended */
+    uint64_t threads;     /* that ever wrote to it */
+    uint64_t values;      /* statements and probes that were executed */
+    double delay_s;       /* of its threads, the mean of those that have any */
+    double probe_s;       /* the part of it that their own probes made */
+    double probe_error_s; /* half the interval of what probes in the source have; NAN: none */
+    double mpi_s, sync_s;
+#define X(name, unit, merge) uint64_t name;
+    RECORD_PAIRING_FIELDS(X)
+#undef X
     int torn;
 };
 

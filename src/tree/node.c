@@ -107,18 +107,26 @@ static void set_times(struct run_rank *rank, const struct record_header *h, uint
         seconds(h, h->mpi_finalize_begin, h->mpi_finalize_end ? h->mpi_finalize_end : until);
 }
 
-static void set_totals(struct run_rank *rank, const struct record_header *h,
-                       const struct collect_totals *totals)
+/* The delay stands as it is: one that partners made may be below 0, or above the rank's time. */
+static void set_totals(struct run_rank *rank, const struct collect_totals *totals)
 {
     rank->events = totals->events;
     rank->threads = totals->threads;
+    rank->overhead_s = totals->delay_s;
+    rank->probe_s = totals->probe_s;
+    rank->probe_error_s = totals->probe_error_s;
     rank->mpi_s = totals->mpi_s;
-    /* What events and probes have cost: a rank's own delay, nothing from its partners. Of several
-     * threads their mean, as for time. */
-    double probes = totals->blocks ? (double)totals->delay / (double)totals->blocks : 0;
-    rank->probe_s = probes * h->tick_ns * 1e-9;
-    rank->overhead_s = rank->probe_s < rank->real_s ? rank->probe_s : rank->real_s;
+    rank->sync_s = totals->sync_s;
+#define X(name, unit, merge) rank->name = totals->name;
+    RECORD_PAIRING_FIELDS(X)
+#undef X
 }
+
+/* What it means for the numbers. */
+#define UNPAIRED                                                                                   \
+    ", so waiting for them counts as transfer and their senders' delay stays in the times"
+#define MISSING   ": messages came without their header" UNPAIRED
+#define AMBIGUOUS ": messages whose header could not be told from others" UNPAIRED
 
 static void add_notes(struct notes *notes, const struct member *m, const struct run_rank *rank,
                       const struct collect_totals *totals)
@@ -139,6 +147,10 @@ static void add_notes(struct notes *notes, const struct member *m, const struct 
     if (h->dropped_events)
         notes_add(notes, rank, ": events of threads without a record were not counted",
                   ": events of threads without a record were not counted", NULL, h->dropped_events);
+    if (totals->missing)
+        notes_add(notes, rank, MISSING, MISSING, NULL, totals->missing);
+    if (totals->ambiguous)
+        notes_add(notes, rank, AMBIGUOUS, AMBIGUOUS, NULL, totals->ambiguous);
     if (record_damaged(m->reader))
         notes_add(notes, rank, ": its statistics are damaged, what made no sense was left out",
                   ": their statistics are damaged, what made no sense was left out", NULL, 0);
@@ -185,7 +197,7 @@ static int read_member(struct reading *r, const struct member *m)
     rank->host = xstrdup(h->host);
     rank->segment_bytes = record_bytes(m->reader);
     set_times(rank, h, until);
-    set_totals(rank, h, &totals);
+    set_totals(rank, &totals);
     add_notes(&r->notes, m, rank, &totals);
     return 0;
 }
@@ -194,6 +206,15 @@ static char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return xstrdup(slash ? slash + 1 : path);
+}
+
+static enum run_compensation compensation_of(const struct record_header *h)
+{
+    switch (h->compensation) {
+    case RECORD_COMPENSATE_LOCAL: return RUN_COMPENSATION_LOCAL;
+    case RECORD_COMPENSATE_NONE: return RUN_COMPENSATION_NONE;
+    default: return RUN_COMPENSATION_FULL;
+    }
 }
 
 static void describe(struct run *run, const struct job *job, const struct members *members)
@@ -221,6 +242,7 @@ static void describe(struct run *run, const struct job *job, const struct member
         run->program = base_name(args ? job->command[0] : "program");
     if (first && has_mpi(first) && *first->mpi)
         run->mpi = xstrdup(first->mpi);
+    run->compensation = first ? compensation_of(first) : RUN_COMPENSATION_FULL;
     graph_add(&run->graph, &(struct graph_node){
                                .parent = GRAPH_NONE, .kind = GRAPH_PROGRAM, .name = run->program});
 }

@@ -19,6 +19,7 @@ static const char help[] =
     "  f          communication statements\n"
     "  r          ranks\n"
     "  p          peers: the communication matrix\n"
+    "  w          waits: who waited for whom\n"
     "  g          the program from the top down, as it is written\n"
     "  d l a      procedures with their callers; loops; calls\n"
     "  Enter      everything about what is selected; again, Escape or f: back\n"
@@ -36,6 +37,7 @@ static const char help[] =
     "  q          quit; the program goes on\n"
     "\n"
     "share: of all ranks' time. /s: since the last reading. rank min/avg/max: time per rank.\n"
+    "waiting: part of the statement's time; the rest is transfer, as is a call that goes on.\n"
     "peer: the one that costs the statement most, as the rank that executes it sees it.\n";
 
 static bool same(const char *a, const char *b)
@@ -118,6 +120,7 @@ static void statement_row(const struct top_state *s, struct table *t, const stru
     char text[FORMAT_ROOM];
     table_cell(t, "%s", format_percent(text, item->share));
     table_cell(t, "%s", format_time(text, item->total.time));
+    table_cell(t, "%s", format_percent(text, query_waiting(s->run, item)));
     table_cell(t, "%s", format_count(text, item->total.count));
     table_cell(t, "%s", item->total.bytes ? format_bytes(text, item->total.bytes) : "-");
     rate_cells(s, t, item);
@@ -135,6 +138,7 @@ static void statements(const struct top_state *s, int width, struct top_lines *l
     static const struct table_column columns[] = {
         {.title = "share"},
         {.title = "time"},
+        {.title = "waiting", .drop = 7},
         {.title = "count"},
         {.title = "bytes", .drop = 4},
         {.title = "calls/s", .drop = 5},
@@ -228,7 +232,9 @@ void top_page_lines(const struct top_state *state, int width, struct top_lines *
         break;
     case TOP_RANKS:
     case TOP_PEERS:
+    case TOP_WAITS:
         options.by = state->page == TOP_RANKS ? VIEW_RANK : VIEW_PEER;
+        options.waits = state->page == TOP_WAITS;
         options.top = state->page == TOP_RANKS ? INT_MAX : 0;
         view_text(state->run, &options, &out);
         add_lines(lines, out.text);

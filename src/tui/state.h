@@ -12,6 +12,7 @@ enum top_page {
     TOP_STATEMENTS,
     TOP_RANKS,
     TOP_PEERS,
+    TOP_WAITS,
     TOP_TREE,
     TOP_PROCEDURES,
     TOP_LOOPS,

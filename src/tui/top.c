@@ -153,12 +153,12 @@ static const char *footer(const struct top_state *s)
     bool probed = outline_probed(s->run);
     if (s->ended)
         return probed ? "the job has ended; q quits   g tree  d procedures  f statements  r ranks"
-                      : "the job has ended; q quits   f statements  r ranks  p peers";
+                      : "the job has ended; q quits   f statements  r ranks  p peers  w waits";
     if (probed)
-        return "g tree  d procedures  l loops  f statements  r ranks  Enter details  u source  "
-               "h help  q quit";
-    return "f statements  r ranks  p peers  Enter details  t c b m sort  space pause  h help  "
-           "q quit";
+        return "g tree  d procedures  l loops  f statements  r ranks  w waits  Enter details  "
+               "u source  h help  q quit";
+    return "f statements  r ranks  p peers  w waits  Enter details  t c b m sort  space pause  "
+           "h help  q quit";
 }
 
 static void draw(struct top_state *s, const struct top_lines *lines)
@@ -276,6 +276,7 @@ static bool on_key(struct top_state *s, int key, const struct top_lines *lines)
     case 'f': show_page(s, TOP_STATEMENTS); break;
     case 'r': show_page(s, TOP_RANKS); break;
     case 'p': show_page(s, TOP_PEERS); break;
+    case 'w': show_page(s, TOP_WAITS); break;
     case 'g': show_page(s, TOP_TREE); break;
     case 'd': show_page(s, TOP_PROCEDURES); break;
     case 'l': show_page(s, TOP_LOOPS); break;
@@ -360,7 +361,7 @@ static void first_page(struct top_state *s, const struct top_source *source)
     case VIEW_LOOP: s->page = TOP_LOOPS; break;
     case VIEW_CALL: s->page = TOP_CALLS; break;
     case VIEW_RANK: s->page = TOP_RANKS; break;
-    case VIEW_PEER: s->page = TOP_PEERS; break;
+    case VIEW_PEER: s->page = source->waits ? TOP_WAITS : TOP_PEERS; break;
     case VIEW_COMMUNICATION: s->page = TOP_STATEMENTS; break;
     case VIEW_PROGRAM:
     case VIEW_TOP_DOWN: s->page = TOP_TREE; break;

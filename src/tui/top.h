@@ -15,6 +15,7 @@ struct top_source {
     /* What to begin with: a level that has a page (VIEW_SUMMARY: what suits the program), or what
      * stands at a line, or a source file. */
     enum view_level by;
+    bool waits;          /* with VIEW_PEER: who waited for whom */
     const char *at_file; /* NULL: not asked for */
     uint32_t at_line;
     const char *source; /* NULL: not asked for */

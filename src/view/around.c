@@ -107,6 +107,14 @@ static void facts(const struct part *p, const struct outline *o, uint32_t node)
                       format_time(b, sum->communications));
         table_wrap(p->out, "  ", text.text, p->width);
     }
+    strbuf_clear(&text);
+    if (v->mpi != 0) {
+        strbuf_printf(&text, "computing %s%s, ", estimated ? "~" : "",
+                      format_time(a, run_value_compute(v)));
+        strbuf_printf(&text, "waiting %s, transfer %s, with what it calls", format_time(a, v->sync),
+                      format_time(b, run_value_transfer(v)));
+        table_wrap(p->out, "  ", text.text, p->width);
+    }
     strbuf_free(&text);
 }
 

@@ -2,6 +2,7 @@
 /* Everything that is known about one statement. */
 #include "view/format.h"
 #include "view/parts.h"
+#include "view/waits.h"
 
 #include "base/alloc.h"
 
@@ -81,6 +82,18 @@ static void facts(const struct part *p, const struct query_item *item)
                       format_time(b, item->total.max),
                       format_time(c, item->total.time / (double)item->total.count));
     strbuf_puts(p->out, run_outside_time(n) ? "; outside the ranks' time\n" : "\n");
+    if (n->kind != GRAPH_COMMUNICATION || run_outside_time(n))
+        return;
+    struct wait wait = wait_of(p->run, item->node);
+    struct run_rank whom = {.world = wait.world, .rank = wait.rank};
+    strbuf_printf(p->out, "  waiting %s (%s)", format_time(a, wait.sync_s),
+                  format_percent(b, query_waiting(p->run, item)));
+    if (wait.sync_s > 0 && wait.rank >= 0)
+        strbuf_printf(p->out, ", %.0f%% of it for rank %s", 100 * wait.most_s / wait.sync_s,
+                      format_rank(c, &whom));
+    strbuf_printf(p->out, "; transfer %s; in real time %s\n",
+                  format_time(a, run_value_transfer(&item->total)),
+                  format_time(b, item->total.real));
 }
 
 static int values_by_time(const void *pa, const void *pb)
@@ -95,10 +108,20 @@ static int values_by_time(const void *pa, const void *pb)
 /* By rank while all of them are shown; the greatest when they are not. */
 static void ranks(const struct part *p, uint32_t node)
 {
-    static const struct table_column columns[] = {
-        {.title = "  rank"},         {.title = "time"},          {.title = "of its time"},
-        {.title = "count"},          {.title = "bytes"},         {.title = "min", .drop = 1},
-        {.title = "avg", .drop = 1}, {.title = "max", .drop = 1}};
+    struct table_column columns[] = {{.title = "  rank"},
+                                     {.title = "time"},
+                                     {.title = "of its time"},
+                                     {.title = "compute", .drop = 3},
+                                     {.title = "waiting", .drop = 4},
+                                     {.title = "transfer", .drop = 4},
+                                     {.title = "count"},
+                                     {.title = "bytes", .drop = 2},
+                                     {.title = "min", .drop = 1},
+                                     {.title = "avg", .drop = 1},
+                                     {.title = "max", .drop = 1}};
+    enum graph_kind kind = p->run->graph.nodes[node].kind;
+    bool split = kind != GRAPH_REGION && !run_outside_time(&p->run->graph.nodes[node]);
+    bool computes = kind != GRAPH_COMMUNICATION && kind != GRAPH_REGION;
     size_t count;
     const struct run_value *values = run_values(p->run, node, &count);
     const struct run_value **sorted = xcalloc(count, sizeof *sorted);
@@ -106,7 +129,8 @@ static void ranks(const struct part *p, uint32_t node)
         sorted[i] = &values[i];
     if (count > (size_t)p->top)
         qsort(sorted, count, sizeof *sorted, values_by_time);
-    struct table *t = table_new(columns, COUNT(columns));
+    struct table *t =
+        table_new(columns, table_without(columns, COUNT(columns), computes ? NULL : "compute"));
     for (size_t i = 0; i < count && i < (size_t)p->top; i++) {
         const struct run_value *v = sorted[i];
         if (v->rank >= p->run->rank_count)
@@ -118,6 +142,10 @@ static void ranks(const struct part *p, uint32_t node)
         cell_time(t, v->time);
         cell_share(t, time > 0 && !run_outside_time(&p->run->graph.nodes[node]) ? v->time / time
                                                                                 : NAN);
+        if (computes)
+            cell_time(t, run_value_compute(v));
+        cell_time(t, split ? v->sync : NAN);
+        cell_time(t, split ? run_value_transfer(v) : NAN);
         cell_count(t, v->count);
         cell_bytes(t, v->bytes);
         cell_time(t, v->min);
@@ -135,8 +163,9 @@ static int peers_by_time(const void *pa, const void *pb)
 {
     const struct run_peer *a = *(const struct run_peer *const *)pa;
     const struct run_peer *b = *(const struct run_peer *const *)pb;
-    if (a->time != b->time)
-        return a->time > b->time ? -1 : 1;
+    double at = fmax(a->time, a->sync), bt = fmax(b->time, b->sync);
+    if (at != bt)
+        return at > bt ? -1 : 1;
     if (a->bytes != b->bytes)
         return a->bytes > b->bytes ? -1 : 1;
     return a < b ? -1 : a > b;
@@ -144,11 +173,9 @@ static int peers_by_time(const void *pa, const void *pb)
 
 static void peers(const struct part *p, uint32_t node)
 {
-    static const struct table_column columns[] = {{.title = "  peer"},
-                                                  {.title = "messages"},
-                                                  {.title = "bytes"},
-                                                  {.title = "average"},
-                                                  {.title = "time"}};
+    static const struct table_column columns[] = {{.title = "  peer"}, {.title = "messages"},
+                                                  {.title = "bytes"},  {.title = "average"},
+                                                  {.title = "time"},   {.title = "waiting"}};
     size_t count;
     const struct run_peer *all = run_peers(p->run, node, &count);
     if (!count)
@@ -163,10 +190,14 @@ static void peers(const struct part *p, uint32_t node)
         if (sorted[i]->rank >= p->run->rank_count)
             continue;
         table_cell(t, "%s", format_pair(text, p->run, sorted[i]));
-        cell_count(t, sorted[i]->count);
+        if (run_peer_exchanged(sorted[i]))
+            cell_count(t, sorted[i]->count);
+        else
+            table_cell(t, "-");
         cell_bytes(t, sorted[i]->bytes);
         cell_bytes(t, sorted[i]->count ? sorted[i]->bytes / sorted[i]->count : 0);
         cell_time(t, sorted[i]->time > 0 ? sorted[i]->time : NAN);
+        cell_time(t, sorted[i]->sync != 0 ? sorted[i]->sync : NAN);
     }
     strbuf_putc(p->out, '\n');
     table_print(t, p->width, p->color, p->out);

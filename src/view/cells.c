@@ -59,6 +59,26 @@ void cell_time(struct table *t, double seconds)
     table_cell(t, "%s", format_time(text, seconds));
 }
 
+static void cell_known(struct table *t, double seconds)
+{
+    char text[FORMAT_ROOM];
+    table_cell(t, "%s", format_time(text, seconds != 0 ? seconds : NAN));
+}
+
+void part_split(struct table *t, const struct run *run, const struct query_item *item)
+{
+    const struct graph_node *n = &run->graph.nodes[item->node];
+    bool known = n->kind != GRAPH_REGION && !run_outside_time(n);
+    cell_known(t, known ? item->total.sync : NAN);
+    cell_known(t, known ? run_value_transfer(&item->total) : NAN);
+}
+
+void cell_waiting(struct table *t, const struct run *run, const struct query_item *item)
+{
+    char text[FORMAT_ROOM];
+    table_cell(t, "%s", format_percent(text, query_waiting(run, item)));
+}
+
 void cell_estimate(struct table *t, double seconds, bool estimated)
 {
     char text[FORMAT_ROOM];

@@ -64,6 +64,19 @@ char *format_count(char to[FORMAT_ROOM], uint64_t count)
     return to;
 }
 
+char *format_number(char to[FORMAT_ROOM], uint64_t number)
+{
+    char digits[24];
+    size_t len = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, number), at = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            to[at++] = ',';
+        to[at++] = digits[i];
+    }
+    to[at] = '\0';
+    return to;
+}
+
 static char *bytes_with(char to[FORMAT_ROOM], uint64_t bytes, const char *plain, const char *ending)
 {
     static const char units[] = "KMGTPE";

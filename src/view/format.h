@@ -12,6 +12,7 @@
 
 char *format_time(char to[FORMAT_ROOM], double seconds);        /* "1.23 s", "45.0 ms"; "-" */
 char *format_count(char to[FORMAT_ROOM], uint64_t count);       /* "12.3k" */
+char *format_number(char to[FORMAT_ROOM], uint64_t number);     /* "81,234" */
 char *format_bytes(char to[FORMAT_ROOM], uint64_t bytes);       /* "3.1 MiB" */
 char *format_bytes_short(char to[FORMAT_ROOM], uint64_t bytes); /* "3.1M", for the matrix */
 char *format_percent(char to[FORMAT_ROOM], double share);       /* "12.3%"; "-" if not a number */

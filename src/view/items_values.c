@@ -8,26 +8,14 @@
  *               that no call statement accounts for are those of unknown callers
  *   self        the time less that of everything that stands directly in it. It may be below 0
  *               within its error, and stays so: clipped, the sums would not be right
+ *   mpi, sync   what is in it and in what it calls: items_waits.c
  */
-#include "view/items.h"
+#include "view/items_account.h"
 
 #include "base/alloc.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-struct account {
-    struct run_value v;
-    double parts, parts_error; /* of what stands in it */
-    uint64_t calls;            /* of a procedure: executions that its call statements have */
-    bool untimed;              /* and not all of those were timed */
-};
-
-struct accounting {
-    const struct items *items;
-    const struct run *run;
-    struct account *accounts; /* for each item, of one process */
-};
 
 static void add_time(struct run_value *to, const struct run_value *from)
 {
@@ -73,7 +61,11 @@ static void take_raw(struct accounting *a, const struct run_value *value)
     struct run_value *v = &a->accounts[raw->item].v;
     uint32_t unknown = a->items->list[raw->item].unknown;
     switch (raw->role) {
-    case RAW_APART: add_part(a, raw->item, value); break;
+    case RAW_APART:
+        add_part(a, raw->item, value);
+        a->accounts[raw->item].mpi += value->mpi;
+        a->accounts[raw->item].sync += value->sync;
+        break;
     case RAW_LEFT_OUT:
     case RAW_CALL: break;
     case RAW_ITEM: run_value_merge(v, value); break;
@@ -158,6 +150,7 @@ static void sum_of_parts(struct account *account)
     clear_time(&account->v);
     account->v.time = account->parts;
     account->v.error = account->parts_error;
+    account->summed = true;
 }
 
 static void less_parts(struct account *account)
@@ -247,6 +240,7 @@ size_t items_values(struct items *items, const struct run *run, struct graph *gr
     size_t *first = xcalloc(run->rank_count + 2, sizeof *first);
     *values = NULL;
     a.accounts = xcalloc(items->count + 1, sizeof *a.accounts);
+    a.order = items_order(items);
     by_rank(run, order, first);
     for (size_t rank = 0; rank < run->rank_count; rank++) {
         for (size_t i = 0; i < items->count; i++)
@@ -257,6 +251,7 @@ size_t items_values(struct items *items, const struct run *run, struct graph *gr
         count_calls(&a);
         time_procedures(&a);
         finish(&a);
+        items_waits(&a);
         for (uint32_t i = 0; i < items->count; i++) {
             struct run_value *v = &a.accounts[i].v;
             if (is_empty(v))
@@ -269,5 +264,6 @@ size_t items_values(struct items *items, const struct run *run, struct graph *gr
     free(order);
     free(first);
     free(a.accounts);
+    free(a.order);
     return count;
 }

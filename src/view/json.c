@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The run as JSON; the keys are an interface that scripts rely on (docs). */
 #include "view/format.h"
+#include "view/matrix.h"
 #include "view/query.h"
 #include "view/report.h"
+#include "view/waits.h"
 
 #include "base/alloc.h"
 #include "base/json.h"
@@ -12,8 +14,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { JSON_FORMAT = 1, FULL_RANKS = 64 };
+enum { JSON_FORMAT = 1, FULL_RANKS = 64, WAITS_MOST = 100 };
 
 #define KEY_COUNT(name) #name
 #define KEY_BYTES(name) #name
@@ -31,11 +34,32 @@ static void put_estimate(struct json *j, const struct run_value *v)
         json_double(j, "error_s", v->error);
 }
 
-static void value_fields(struct json *j, const struct run_value *v)
+/* What is mostly 0 is left out then, as is what is not known of such a node. */
+static bool is_shown(const char *name, enum graph_kind kind, bool some)
 {
-#define X(name, unit, merge) PUT_##unit(j, KEY_##unit(name), v->name);
+    static const char *const rare[] = {"unknown", "reordered", "uncertain"};
+    bool measured = kind == GRAPH_COMMUNICATION || kind == GRAPH_REGION || kind == GRAPH_PROGRAM;
+    if (!strcmp(name, "real"))
+        return measured || some;
+    if (!strcmp(name, "sync"))
+        return kind != GRAPH_REGION;
+    for (size_t i = 0; i < sizeof rare / sizeof *rare; i++)
+        if (!strcmp(name, rare[i]))
+            return some;
+    return true;
+}
+
+static void value_fields(struct json *j, enum graph_kind kind, const struct run_value *v)
+{
+#define X(name, unit, merge)                                                                       \
+    if (is_shown(#name, kind, v->name != 0))                                                       \
+        PUT_##unit(j, KEY_##unit(name), v->name);
     RECORD_STATEMENT_FIELDS(X)
 #undef X
+    if (kind != GRAPH_REGION)
+        json_double(j, "transfer_s", run_value_transfer(v));
+    if (kind != GRAPH_REGION && kind != GRAPH_COMMUNICATION)
+        json_double(j, "compute_s", run_value_compute(v));
     put_estimate(j, v);
     if (v->self_error != 0)
         json_double(j, "self_error_s", v->self_error);
@@ -48,6 +72,16 @@ static void peer_fields(struct json *j, const struct run_peer *p)
 #define X(name, unit, merge) PUT_##unit(j, KEY_##unit(name), p->name);
     RECORD_PEER_FIELDS(X)
 #undef X
+    json_double(j, "transfer_s", run_peer_transfer(p));
+}
+
+static void put_headers(struct json *j, uint64_t paired, uint64_t missing, uint64_t ambiguous)
+{
+    json_object_begin(j, "headers");
+    json_uint(j, "paired", paired);
+    json_uint(j, "missing", missing);
+    json_uint(j, "ambiguous", ambiguous);
+    json_object_end(j);
 }
 
 static void put_run(struct json *j, const struct run *run)
@@ -70,6 +104,9 @@ static void put_run(struct json *j, const struct run *run)
     json_double(j, "time_s", longest ? run_rank_time(longest) : 0);
     json_double(j, "real_s", longest ? longest->real_s : 0);
     json_double(j, "overhead_s", longest ? longest->overhead_s : 0);
+    json_string(j, "compensation", run_compensation_name(run->compensation));
+    struct run_rank all = query_all(run);
+    put_headers(j, all.paired, all.missing, all.ambiguous);
     json_object_end(j);
 }
 
@@ -85,8 +122,14 @@ static void put_rank(struct json *j, const struct run_rank *r)
     json_double(j, "real_s", r->real_s);
     json_double(j, "overhead_s", r->overhead_s);
     json_double(j, "compute_s", run_rank_compute(r));
+    json_double(j, "sync_s", r->sync_s);
+    json_double(j, "transfer_s", run_rank_transfer(r));
     json_double(j, "mpi_s", r->mpi_s);
     json_double(j, "probe_s", r->probe_s);
+    if (!isnan(r->probe_error_s))
+        json_double(j, "probe_error_s", r->probe_error_s);
+    if (!isnan(r->preempted_s))
+        json_double(j, "preempted_s", r->preempted_s);
     json_double(j, "init_real_s", r->mpi ? r->init_real_s : NAN);
     json_double(j, "finalize_real_s", r->mpi ? r->finalize_real_s : NAN);
     if (r->exit_code >= 0 && (r->state == RUN_EXITED || r->state == RUN_ABORTED))
@@ -100,6 +143,7 @@ static void put_rank(struct json *j, const struct run_rank *r)
     json_uint(j, "events", r->events);
     json_uint(j, "threads", r->threads);
     json_uint(j, "segment_bytes", r->segment_bytes);
+    put_headers(j, r->paired, r->missing, r->ambiguous);
     json_object_end(j);
 }
 
@@ -182,6 +226,7 @@ static void put_world(struct json *j, const struct run_rank *rank)
 static void put_values(struct json *j, const struct run *run, uint32_t node)
 {
     size_t count;
+    enum graph_kind kind = run->graph.nodes[node].kind;
     const struct run_value *values = run_values(run, node, &count);
     json_array_begin(j, "ranks");
     for (size_t i = 0; i < count; i++) {
@@ -190,7 +235,7 @@ static void put_values(struct json *j, const struct run *run, uint32_t node)
         json_object_begin(j, NULL);
         json_int(j, "rank", run->ranks[values[i].rank].rank);
         put_world(j, &run->ranks[values[i].rank]);
-        value_fields(j, &values[i]);
+        value_fields(j, kind, &values[i]);
         json_object_end(j);
     }
     json_array_end(j);
@@ -219,6 +264,20 @@ static void put_peers(struct json *j, const struct run *run, uint32_t node)
         json_object_end(j);
     }
     json_array_end(j);
+}
+
+/* Whom a statement waited for most, which stands where its peers do not. */
+static void put_wait(struct json *j, const struct run *run, uint32_t node)
+{
+    struct wait wait = wait_of(run, node);
+    if (!(wait.sync_s > 0) || wait.rank < 0)
+        return;
+    json_object_begin(j, "worst_wait");
+    json_int(j, "for", wait.rank);
+    if (wait.world > 0)
+        json_int(j, "world", wait.world);
+    json_double(j, "sync_s", wait.most_s);
+    json_object_end(j);
 }
 
 /* Of procedures with probes: the statements that call it, and what each has cost. */
@@ -274,8 +333,10 @@ static void put_node(struct json *j, const struct run *run, uint32_t node, doubl
     else
         json_uint(j, "parent", n->parent);
     put_place(j, n);
-    value_fields(j, &item.total);
+    value_fields(j, n->kind, &item.total);
     put_spread(j, &item);
+    if (n->kind == GRAPH_COMMUNICATION)
+        put_wait(j, run, node);
     put_sizes(j, &item.total);
     if (n->kind == GRAPH_PROCEDURE && (n->line || n->group))
         put_callers(j, run, node);
@@ -287,6 +348,44 @@ static void put_node(struct json *j, const struct run *run, uint32_t node, doubl
             put_peers(j, run, node);
     }
     json_object_end(j);
+}
+
+static int most_first(const void *pa, const void *pb)
+{
+    const struct matrix_pair *a = pa, *b = pb;
+    if (a->time != b->time)
+        return a->time > b->time ? -1 : 1;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return a->to < b->to ? -1 : a->to > b->to;
+}
+
+/* Who waited how long for whom; of many ranks the worst. */
+static void put_waits(struct json *j, const struct run *run, bool full)
+{
+    struct matrix m;
+    matrix_waits(run, &m);
+    if (m.count)
+        qsort(m.pairs, m.count, sizeof *m.pairs, most_first);
+    json_array_begin(j, "waits");
+    for (size_t i = 0; i < m.count && (full || i < WAITS_MOST); i++) {
+        const struct matrix_pair *pair = &m.pairs[i];
+        json_object_begin(j, NULL);
+        json_int(j, "rank", run->ranks[pair->from].rank);
+        put_world(j, &run->ranks[pair->from]);
+        if (pair->to >= 0) {
+            json_int(j, "for", run->ranks[pair->to].rank);
+        } else {
+            json_null(j, "for");
+            json_bool(j, pair->to == MATRIX_FOREIGN ? "foreign" : "others", true);
+        }
+        json_double(j, "sync_s", pair->time);
+        json_uint(j, "node", pair->node); /* where most of it was */
+        json_double(j, "node_sync_s", pair->most);
+        json_object_end(j);
+    }
+    json_array_end(j);
+    matrix_free(&m);
 }
 
 /* Which nodes --at asks for: the statements there and what is above them. NULL: all. */
@@ -328,6 +427,7 @@ int view_json(const struct run *run, const struct view_options *options, struct 
         if (!chosen || chosen[i])
             put_node(&j, run, i, all, full);
     json_array_end(&j);
+    put_waits(&j, run, full);
     json_array_begin(&j, "warnings");
     for (size_t i = 0; i < run->warning_count; i++)
         json_string(&j, NULL, run->warnings[i]);

@@ -18,6 +18,8 @@ static void program_row(const struct part *p, struct table *t, const struct quer
     cell_share(t, item->share);
     cell_time(t, item->total.time);
     cell_time(t, item->total.self);
+    if (p->run->mpi)
+        part_split(t, p->run, item);
     cell_count(t, item->total.count);
     cell_bytes(t, item->total.bytes);
     cell_spread(t, item);
@@ -60,15 +62,19 @@ void part_program(const struct part *p)
         part_tree(p);
         return;
     }
-    static const struct table_column columns[] = {
+    struct table_column columns[] = {
         {.title = "share"},
         {.title = "time"},
         {.title = "self", .drop = 2},
-        {.title = "count", .drop = 4},
-        {.title = "bytes", .drop = 3},
-        {.title = "rank min/avg/max", .drop = 1},
+        {.title = "waiting", .drop = 5},
+        {.title = "transfer", .drop = 1},
+        {.title = "count", .drop = 6},
+        {.title = "bytes", .drop = 4},
+        {.title = "rank min/avg/max", .drop = 3},
         {.title = "program, regions, procedures, statements", .left = true, .shrink = 30}};
-    struct table *t = table_new(columns, COUNT(columns));
+    size_t count = table_without(columns, COUNT(columns), p->run->mpi ? NULL : "waiting");
+    struct table *t =
+        table_new(columns, table_without(columns, count, p->run->mpi ? NULL : "transfer"));
     size_t hidden = 0;
     if (p->run->graph.count) {
         struct query_item item = query_item(p->run, 0, query_all_time(p->run));
@@ -81,8 +87,11 @@ void part_program(const struct part *p)
         p->out,
         "\nSelf is the time outside MPI for the program, outside what is nested for a region."
         "\nA region contains what runs inside it, also of the procedures beside it."
-        "\nA procedure shows the sum of its statements: no probe times it itself."
-        "\nInitialising and finalising MPI is outside the ranks' time.\n");
+        "\nA procedure shows the sum of its statements: no probe times it itself.\n");
+    if (p->run->mpi)
+        strbuf_puts(p->out,
+                    "Waiting for other ranks and transfer are all that happens inside MPI.\n"
+                    "Initialising and finalising MPI is outside the ranks' time.\n");
     table_free(t);
 }
 
@@ -95,6 +104,7 @@ void part_procedures(const struct part *p)
     static const struct table_column columns[] = {
         {.title = "share"},
         {.title = "time"},
+        {.title = "waiting", .drop = 6},
         {.title = "count", .drop = 4},
         {.title = "bytes", .drop = 3},
         {.title = "rank min/avg/max", .drop = 2},
@@ -112,6 +122,7 @@ void part_procedures(const struct part *p)
         const struct graph_node *n = &p->run->graph.nodes[items[i].node];
         cell_share(t, items[i].share);
         cell_time(t, items[i].total.time);
+        cell_time(t, items[i].total.sync);
         cell_count(t, items[i].total.count);
         cell_bytes(t, items[i].total.bytes);
         cell_spread(t, &items[i]);
@@ -140,6 +151,7 @@ void part_communications(const struct part *p)
     static const struct table_column columns[] = {
         {.title = "share"},
         {.title = "time"},
+        {.title = "waiting", .drop = 6},
         {.title = "count", .drop = 5},
         {.title = "bytes", .drop = 4},
         {.title = "min", .drop = 2},
@@ -155,6 +167,7 @@ void part_communications(const struct part *p)
         char pair[FORMAT_ROOM];
         cell_share(t, item->share);
         cell_time(t, item->total.time);
+        cell_waiting(t, p->run, item);
         cell_count(t, item->total.count);
         cell_bytes(t, item->total.bytes);
         cell_time(t, item->total.min);
@@ -172,6 +185,7 @@ void part_communications(const struct part *p)
         strbuf_putc(p->out, '\n');
         part_mpi(p, "Inside MPI: ");
     }
+    part_doubts(p, p->full ? SIZE_MAX : (size_t)p->top);
     table_free(t);
     free(items);
 }
@@ -198,20 +212,23 @@ void part_others(const struct part *p, enum graph_kind kind)
 
 void part_ranks(const struct part *p)
 {
-    static const struct table_column columns[] = {
-        {.title = "rank"},
-        {.title = "time"},
-        {.title = "compute"},
-        {.title = "MPI"},
-        {.title = "MPI share"},
-        {.title = "events", .drop = 5},
-        {.title = "init", .drop = 1},
-        {.title = "finalize", .drop = 1},
-        {.title = "overhead", .drop = 2},
-        {.title = "state", .left = true},
-        {.title = "pid", .drop = 3},
-        {.title = "host", .left = true, .drop = 4, .shrink = 8}};
-    struct table *t = table_new(columns, COUNT(columns));
+    struct table_column columns[] = {{.title = "rank"},
+                                     {.title = "time"},
+                                     {.title = "compute"},
+                                     {.title = "waiting"},
+                                     {.title = "transfer"},
+                                     {.title = "MPI share", .drop = 2},
+                                     {.title = "events", .drop = 5},
+                                     {.title = "init", .drop = 1},
+                                     {.title = "finalize", .drop = 1},
+                                     {.title = "overhead", .drop = 7},
+                                     {.title = "preempted", .drop = 6},
+                                     {.title = "state", .left = true},
+                                     {.title = "pid", .drop = 3},
+                                     {.title = "host", .left = true, .drop = 4, .shrink = 8}};
+    bool preempted = !isnan(query_all(p->run).preempted_s);
+    struct table *t =
+        table_new(columns, table_without(columns, COUNT(columns), preempted ? NULL : "preempted"));
     for (size_t i = 0; i < p->run->rank_count && i < (size_t)p->top; i++) {
         const struct run_rank *r = &p->run->ranks[i];
         double time = run_rank_time(r);
@@ -219,12 +236,15 @@ void part_ranks(const struct part *p)
         table_cell(t, "%s", format_rank(text, r));
         cell_time(t, time);
         cell_time(t, run_rank_compute(r));
-        cell_time(t, r->mpi_s);
+        cell_time(t, r->sync_s);
+        cell_time(t, run_rank_transfer(r));
         cell_share(t, time > 0 ? r->mpi_s / time : NAN);
         cell_count(t, r->events);
         cell_time(t, r->mpi ? r->init_real_s : NAN);
         cell_time(t, r->mpi ? r->finalize_real_s : NAN);
         cell_time(t, r->overhead_s);
+        if (preempted)
+            cell_time(t, r->preempted_s);
         if (r->state == RUN_KILLED && r->signal > 0)
             table_cell(t, "killed (signal %d)", r->signal);
         else if ((r->state == RUN_EXITED || r->state == RUN_ABORTED) && r->exit_code >= 0)

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,14 +70,46 @@ static void merge_equal(struct matrix *m)
             m->pairs[kept++] = m->pairs[i];
             continue;
         }
-        m->pairs[kept - 1].count += m->pairs[i].count;
-        m->pairs[kept - 1].bytes += m->pairs[i].bytes;
-        m->pairs[kept - 1].time += m->pairs[i].time;
+        struct matrix_pair *into = &m->pairs[kept - 1];
+        into->count += m->pairs[i].count;
+        into->bytes += m->pairs[i].bytes;
+        into->time += m->pairs[i].time;
+        if (m->pairs[i].most > into->most) {
+            into->most = m->pairs[i].most;
+            into->node = m->pairs[i].node;
+        }
     }
     m->count = kept;
 }
 
-void matrix_build(const struct run *run, struct matrix *matrix)
+static void add_message(const struct run *run, const struct run_peer *p, int32_t there,
+                        struct matrix *matrix)
+{
+    if (!run_peer_exchanged(p) || (p->received && !receivers_know(&run->graph.nodes[p->node])))
+        return;
+    int32_t here = (int32_t)p->rank;
+    *VEC_PUSH(matrix->pairs, matrix->count, matrix->room) =
+        (struct matrix_pair){.from = p->received ? there : here,
+                             .to = p->received ? here : there,
+                             .count = p->count,
+                             .bytes = p->bytes,
+                             .time = p->time};
+}
+
+/* A statement may have two entries for one peer, sent and received; they are one wait. */
+static void add_wait(const struct run *run, const struct run_peer *p, int32_t there,
+                     struct matrix *matrix)
+{
+    (void)run;
+    if (!(p->sync > 0))
+        return;
+    *VEC_PUSH(matrix->pairs, matrix->count, matrix->room) = (struct matrix_pair){
+        .from = (int32_t)p->rank, .to = there, .time = p->sync, .node = p->node, .most = p->sync};
+}
+
+static void build(const struct run *run, struct matrix *matrix,
+                  void (*add)(const struct run *, const struct run_peer *, int32_t,
+                              struct matrix *))
 {
     struct place *places = xcalloc(run->rank_count, sizeof *places);
     for (size_t i = 0; i < run->rank_count; i++)
@@ -85,25 +118,54 @@ void matrix_build(const struct run *run, struct matrix *matrix)
     *matrix = (struct matrix){0};
     for (size_t i = 0; i < run->peer_count; i++) {
         const struct run_peer *p = &run->peers[i];
-        if (p->rank >= run->rank_count || p->node >= run->graph.count)
-            continue;
-        if (p->received && !receivers_know(&run->graph.nodes[p->node]))
-            continue;
-        int32_t here = (int32_t)p->rank;
-        int32_t there = find(places, run->rank_count, run->ranks[p->rank].world, p->peer);
-        *VEC_PUSH(matrix->pairs, matrix->count, matrix->room) =
-            (struct matrix_pair){.from = p->received ? there : here,
-                                 .to = p->received ? here : there,
-                                 .count = p->count,
-                                 .bytes = p->bytes,
-                                 .time = p->time};
+        if (p->rank < run->rank_count && p->node < run->graph.count)
+            add(run, p, find(places, run->rank_count, run->ranks[p->rank].world, p->peer), matrix);
     }
     merge_equal(matrix);
     free(places);
+}
+
+void matrix_build(const struct run *run, struct matrix *matrix)
+{
+    build(run, matrix, add_message);
+}
+
+void matrix_waits(const struct run *run, struct matrix *matrix)
+{
+    build(run, matrix, add_wait);
 }
 
 void matrix_free(struct matrix *matrix)
 {
     free(matrix->pairs);
     *matrix = (struct matrix){0};
+}
+
+const struct matrix_pair *matrix_at(const struct matrix *matrix, int32_t from, int32_t to)
+{
+    struct matrix_pair key = {.from = from, .to = to};
+    return matrix->count ? bsearch(&key, matrix->pairs, matrix->count, sizeof key, compare_pairs)
+                         : NULL;
+}
+
+size_t matrix_ends(const struct run *run, const struct matrix *matrix, int32_t *ends, bool rows)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < run->rank_count; i++)
+        ends[count++] = (int32_t)i;
+    for (int32_t special = MATRIX_OTHERS; special >= MATRIX_FOREIGN; special--)
+        for (size_t i = 0; i < matrix->count; i++)
+            if ((rows ? matrix->pairs[i].from : matrix->pairs[i].to) == special) {
+                ends[count++] = special;
+                break;
+            }
+    return count;
+}
+
+char *matrix_end_name(char to[FORMAT_ROOM], const struct run *run, int32_t end)
+{
+    if (end >= 0)
+        return format_rank(to, &run->ranks[end]);
+    snprintf(to, FORMAT_ROOM, "%s", end == MATRIX_FOREIGN ? "foreign" : "others");
+    return to;
 }

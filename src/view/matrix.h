@@ -3,15 +3,19 @@
 #ifndef LOUPE_VIEW_MATRIX_H
 #define LOUPE_VIEW_MATRIX_H
 
-#include "metric/run.h"
+#include "view/format.h"
 
 /* Ends of a pair that are no index into ranks[]. */
 enum { MATRIX_OTHERS = -1, MATRIX_FOREIGN = -2 };
+/* Ranks up to which it is shown in full. */
+enum { MATRIX_FULL = 16 };
 
 struct matrix_pair {
     int32_t from, to; /* indices into ranks[], or MATRIX_* */
     uint64_t count, bytes;
     double time;
+    uint32_t node; /* of waits: the statement with most of it */
+    double most;
 };
 
 struct matrix {
@@ -24,6 +28,15 @@ struct matrix {
  * Scatter sends to all), the messages are taken from the receivers' records instead.
  */
 void matrix_build(const struct run *run, struct matrix *matrix);
+/* Who waited (from) for whom (to), and how long (time), over all statements. */
+void matrix_waits(const struct run *run, struct matrix *matrix);
 void matrix_free(struct matrix *matrix);
+
+/* NULL: the two have nothing. */
+const struct matrix_pair *matrix_at(const struct matrix *matrix, int32_t from, int32_t to);
+/* The rows or columns of a full matrix: the ranks, and others and foreign ones if there are. Room
+ * for two more than there are ranks. */
+size_t matrix_ends(const struct run *run, const struct matrix *matrix, int32_t *ends, bool rows);
+char *matrix_end_name(char to[FORMAT_ROOM], const struct run *run, int32_t end);
 
 #endif

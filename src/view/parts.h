@@ -42,6 +42,10 @@ void part_callers(const struct part *p, const struct outline *o, uint32_t proced
 int part_source(const struct part *p, const char *file);
 void part_ranks(const struct part *p);
 void part_matrix(const struct part *p);
+/* Who waited for whom. */
+void part_waits(const struct part *p);
+/* What of the statements' waiting and order is not sure, at most so many statements of each. */
+void part_doubts(const struct part *p, size_t most);
 /* All that is known about one statement. */
 void part_node(const struct part *p, uint32_t node);
 /* -ENOENT as view_text. */
@@ -56,6 +60,10 @@ void part_warnings(const struct part *p, size_t most);
 /* Cells that several tables have. */
 void cell_share(struct table *t, double share);
 void cell_time(struct table *t, double seconds);
+/* Two cells: waiting and transfer in it. */
+void part_split(struct table *t, const struct run *run, const struct query_item *item);
+/* How much of the time inside MPI is waiting. */
+void cell_waiting(struct table *t, const struct run *run, const struct query_item *item);
 void cell_count(struct table *t, uint64_t count);
 void cell_bytes(struct table *t, uint64_t bytes);
 void cell_spread(struct table *t, const struct query_item *item);

@@ -6,42 +6,9 @@
 
 #include "base/alloc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-enum { FULL_RANKS = 16 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
-
-static char *end_name(char to[FORMAT_ROOM], const struct run *run, int32_t end)
-{
-    if (end >= 0)
-        return format_rank(to, &run->ranks[end]);
-    snprintf(to, FORMAT_ROOM, "%s", end == MATRIX_FOREIGN ? "foreign" : "others");
-    return to;
-}
-
-/* The rows and columns of a full matrix: the ranks, and others and foreign ones if there are. */
-static size_t ends_of(const struct run *run, const struct matrix *m, int32_t *ends, bool rows)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < run->rank_count; i++)
-        ends[count++] = (int32_t)i;
-    for (int32_t special = MATRIX_OTHERS; special >= MATRIX_FOREIGN; special--)
-        for (size_t i = 0; i < m->count; i++)
-            if ((rows ? m->pairs[i].from : m->pairs[i].to) == special) {
-                ends[count++] = special;
-                break;
-            }
-    return count;
-}
-
-static const struct matrix_pair *pair_at(const struct matrix *m, int32_t from, int32_t to)
-{
-    for (size_t i = 0; i < m->count; i++)
-        if (m->pairs[i].from == from && m->pairs[i].to == to)
-            return &m->pairs[i];
-    return NULL;
-}
 
 static void number_cell(struct table *t, uint64_t number, bool bytes)
 {
@@ -56,21 +23,21 @@ static void number_cell(struct table *t, uint64_t number, bool bytes)
 
 static void full(const struct part *p, const struct matrix *m, bool bytes)
 {
-    int32_t from[FULL_RANKS + 2], to[FULL_RANKS + 2];
-    size_t rows = ends_of(p->run, m, from, true), count = ends_of(p->run, m, to, false);
-    char titles[FULL_RANKS + 2][FORMAT_ROOM], name[FORMAT_ROOM];
-    struct table_column columns[FULL_RANKS + 4] = {{.title = "from \\ to"}};
+    int32_t from[MATRIX_FULL + 2], to[MATRIX_FULL + 2];
+    size_t rows = matrix_ends(p->run, m, from, true), count = matrix_ends(p->run, m, to, false);
+    char titles[MATRIX_FULL + 2][FORMAT_ROOM], name[FORMAT_ROOM];
+    struct table_column columns[MATRIX_FULL + 4] = {{.title = "from \\ to"}};
     for (size_t c = 0; c < count; c++)
-        columns[c + 1] = (struct table_column){.title = end_name(titles[c], p->run, to[c])};
+        columns[c + 1] = (struct table_column){.title = matrix_end_name(titles[c], p->run, to[c])};
     columns[count + 1] = (struct table_column){.title = "total"};
     struct table *t = table_new(columns, count + 2);
-    uint64_t sums[FULL_RANKS + 2] = {0}, total = 0;
+    uint64_t sums[MATRIX_FULL + 2] = {0}, total = 0;
     for (size_t r = 0; r < rows; r++) {
         uint64_t sum = 0;
-        table_cell(t, "%s", end_name(name, p->run, from[r]));
+        table_cell(t, "%s", matrix_end_name(name, p->run, from[r]));
         table_style(t, TABLE_HEAD);
         for (size_t c = 0; c < count; c++) {
-            const struct matrix_pair *pair = pair_at(m, from[r], to[c]);
+            const struct matrix_pair *pair = matrix_at(m, from[r], to[c]);
             uint64_t number = !pair ? 0 : bytes ? pair->bytes : pair->count;
             number_cell(t, number, bytes);
             sum += number;
@@ -111,8 +78,8 @@ static void greatest_pairs(const struct part *p, struct matrix *m)
     for (size_t i = 0; i < m->count && i < (size_t)p->top; i++) {
         const struct matrix_pair *pair = &m->pairs[i];
         char name[FORMAT_ROOM];
-        table_cell(t, "%s", end_name(name, p->run, pair->from));
-        table_cell(t, "%s", end_name(name, p->run, pair->to));
+        table_cell(t, "%s", matrix_end_name(name, p->run, pair->from));
+        table_cell(t, "%s", matrix_end_name(name, p->run, pair->to));
         cell_count(t, pair->count);
         cell_bytes(t, pair->bytes);
         cell_bytes(t, pair->count ? pair->bytes / pair->count : 0);
@@ -175,7 +142,7 @@ static void rank_totals(const struct part *p, const struct matrix *m)
         if (shown == (size_t)p->top)
             continue;
         shown++;
-        table_cell(t, "%s", end_name(name, p->run, totals[i].end));
+        table_cell(t, "%s", matrix_end_name(name, p->run, totals[i].end));
         cell_count(t, totals[i].sent);
         cell_bytes(t, totals[i].sent_bytes);
         cell_count(t, totals[i].received);
@@ -194,7 +161,7 @@ void part_matrix(const struct part *p)
     matrix_build(p->run, &m);
     if (!m.count) {
         strbuf_puts(p->out, "no messages between ranks were seen\n");
-    } else if (p->run->rank_count <= FULL_RANKS) {
+    } else if (p->run->rank_count <= MATRIX_FULL) {
         full(p, &m, true);
         full(p, &m, false);
     } else {

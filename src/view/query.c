@@ -18,6 +18,36 @@ double query_all_time(const struct run *run)
     return sum;
 }
 
+/* Of what not every rank knows, the sum of what is known. */
+struct run_rank query_all(const struct run *run)
+{
+    struct run_rank all = {.preempted_s = NAN, .probe_error_s = NAN};
+    for (size_t i = 0; i < run->rank_count; i++) {
+        const struct run_rank *r = &run->ranks[i];
+        all.real_s += r->real_s;
+        all.overhead_s += r->overhead_s;
+        all.probe_s += r->probe_s;
+        all.mpi_s += r->mpi_s;
+        all.sync_s += r->sync_s;
+        if (!isnan(r->preempted_s))
+            all.preempted_s = r->preempted_s + (isnan(all.preempted_s) ? 0 : all.preempted_s);
+        if (!isnan(r->probe_error_s)) /* they are wrong in the same direction, if at all */
+            all.probe_error_s =
+                r->probe_error_s + (isnan(all.probe_error_s) ? 0 : all.probe_error_s);
+        all.events += r->events;
+#define X(name, unit, merge) all.name += r->name;
+        RECORD_PAIRING_FIELDS(X)
+#undef X
+    }
+    return all;
+}
+
+double query_waiting(const struct run *run, const struct query_item *item)
+{
+    bool known = item->total.mpi > 0 && !run_outside_time(&run->graph.nodes[item->node]);
+    return known ? item->total.sync / item->total.mpi : NAN;
+}
+
 int32_t query_rank(const struct run *run, uint32_t index)
 {
     return index < run->rank_count ? run->ranks[index].rank : -1;
@@ -52,7 +82,8 @@ static const struct run_peer *worst_peer(const struct run *run, uint32_t node)
     size_t count;
     const struct run_peer *peers = run_peers(run, node, &count), *worst = NULL;
     for (size_t i = 0; i < count; i++)
-        if (peers[i].rank < run->rank_count && (!worst || worse(run, &peers[i], worst)))
+        if (peers[i].rank < run->rank_count && run_peer_exchanged(&peers[i]) &&
+            (!worst || worse(run, &peers[i], worst)))
             worst = &peers[i];
     return worst;
 }

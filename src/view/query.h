@@ -20,12 +20,17 @@ enum query_sort { QUERY_TIME, QUERY_COUNT, QUERY_BYTES, QUERY_MAX, QUERY_SORTS }
 
 /* The time of all ranks together. */
 double query_all_time(const struct run *run);
+/* All ranks as one: its times and numbers are their sums, the rest is nobody's. */
+struct run_rank query_all(const struct run *run);
 struct query_item query_item(const struct run *run, uint32_t node, double all_time);
 /* All nodes of a kind, greatest first, those outside the time last; free() them. */
 size_t query_items(const struct run *run, enum graph_kind kind, enum query_sort sort,
                    struct query_item **items);
 /* The items below `parent`, of any kind, most time first. */
 size_t query_children(const struct run *run, uint32_t parent, struct query_item **items);
+
+/* How much of a communication's time is waiting; NAN: nothing is known of that. */
+double query_waiting(const struct run *run, const struct query_item *item);
 
 /* MPI rank of an index into ranks[]; -1 if the index is not good. */
 int32_t query_rank(const struct run *run, uint32_t index);

@@ -73,7 +73,7 @@ int view_text(const struct run *run, const struct view_options *options, struct 
         case VIEW_CALL: part_others(&p, GRAPH_CALL); break;
         case VIEW_COMMUNICATION: part_communications(&p); break;
         case VIEW_RANK: part_ranks(&p); break;
-        case VIEW_PEER: part_matrix(&p); break;
+        case VIEW_PEER: options->waits ? part_waits(&p) : part_matrix(&p); break;
         case VIEW_TOP_DOWN: part_top_down(&p); break;
         default: part_summary(&p); break;
         }

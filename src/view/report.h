@@ -29,6 +29,7 @@ struct view_options {
     uint32_t at_line;
     const char *source;       /* --source FILE; NULL: not asked for */
     int top;                  /* rows; 0: the default of the level */
+    bool waits;               /* with VIEW_PEER: who waited for whom instead */
     bool full;                /* text: nothing folded; JSON: all ranks and peers beyond 64 ranks */
     bool color;               /* only for a terminal */
     int width;                /* columns; 0: 100 */

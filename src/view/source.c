@@ -178,13 +178,14 @@ static void value_cells(const struct listing *l, uint32_t node)
     cell_share(l->t, timed ? item->share : NAN);
     cell_estimate(l->t, item->total.time, item->total.estimated > 0);
     cell_estimate(l->t, call ? 0 : item->total.self, item->total.self_error != 0);
+    part_split(l->t, l->p->run, item);
     cell_count(l->t, item->total.count);
 }
 
 static void empty_cells(const struct listing *l)
 {
     part_line(l->p, GRAPH_NONE);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 6; i++)
         table_cell(l->t, "%s", "");
 }
 
@@ -267,9 +268,14 @@ static void free_listing(struct listing *l)
 
 int part_source(const struct part *p, const char *file)
 {
-    static const struct table_column columns[] = {
-        {.title = "share"}, {.title = "time"}, {.title = "self", .drop = 1},
-        {.title = "count"}, {.title = "line"}, {.title = "source", .left = true, .shrink = 30}};
+    static const struct table_column columns[] = {{.title = "share"},
+                                                  {.title = "time"},
+                                                  {.title = "self", .drop = 2},
+                                                  {.title = "waiting", .drop = 3},
+                                                  {.title = "transfer", .drop = 1},
+                                                  {.title = "count"},
+                                                  {.title = "line"},
+                                                  {.title = "source", .left = true, .shrink = 30}};
     struct listing l = {.p = p};
     if (!choose(&l, file)) {
         if (!l.path)

@@ -157,6 +157,9 @@ static void sum_up(struct run *run, uint32_t first)
         v->count = 1;
         v->time = v->min = v->max = run_rank_time(&run->ranks[r]);
         v->self = run_rank_compute(&run->ranks[r]);
+        v->real = run->ranks[r].real_s;
+        v->mpi = run->ranks[r].mpi_s;
+        v->sync = run->ranks[r].sync_s;
     }
     for (size_t i = 0; i < statements; i++) {
         struct run_value value = run->values[i];
@@ -165,6 +168,9 @@ static void sum_up(struct run *run, uint32_t first)
             continue;
         struct run_value *all = &run->values[program + value.rank];
         all->bytes += value.bytes;
+        all->unknown += value.unknown;
+        all->reordered += value.reordered;
+        all->uncertain += value.uncertain;
         for (int b = 0; b < RECORD_SIZE_BUCKETS; b++)
             all->sizes[b] += value.sizes[b];
         if (n->parent >= first && n->parent != GRAPH_NONE) {

@@ -2,12 +2,14 @@
 /* The report that fits one screen. The peer of a statement is the one that costs it most. */
 #include "view/format.h"
 #include "view/parts.h"
+#include "view/waits.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REGIONS_MOST = 3, WARNINGS_MOST = 2, LABEL = 12 };
+enum { REGIONS_MOST = 3, WAITS_MOST = 3, DOUBTS_MOST = 5, LABEL = 12 };
+enum { SCREEN = 30, STATEMENTS_MOST = 10, WARNINGS_MOST = 2 };
 
 /* Rows where procedures share the screen with statements. */
 enum { PROCEDURES_SHARED = 5, STATEMENTS_SHARED = 4, REGIONS_SHARED = 2, WARNINGS_SHARED = 1 };
@@ -88,15 +90,89 @@ static void line_time(const struct part *p)
     struct strbuf text = {0};
     if (longest) {
         strbuf_puts(&text, format_time(time, run_rank_time(longest)));
-        if (longest->overhead_s > 0)
-            strbuf_printf(&text, " (real %s, less %s of monitoring)",
-                          format_time(real, longest->real_s),
-                          format_time(overhead, longest->overhead_s));
+        format_time(real, longest->real_s);
+        format_time(overhead, fabs(longest->overhead_s));
+        bool local = p->run->compensation == RUN_COMPENSATION_LOCAL;
+        const char *own = local ? "its own " : ""; /* and not what came from other ranks */
+        if (p->run->compensation == RUN_COMPENSATION_NONE)
+            strbuf_puts(&text, " (real; what monitoring cost is not taken out)");
+        else if (longest->overhead_s > 0)
+            strbuf_printf(&text, " (real %s, less %s of %smonitoring)", real, overhead, own);
+        else if (longest->overhead_s < 0) /* it changed who waits for whom */
+            strbuf_printf(&text, " (real %s: monitoring made it %s shorter)", real, overhead);
     } else {
         strbuf_puts(&text, "no process was seen");
     }
     line_text(p, "time", text.text);
     strbuf_free(&text);
+}
+
+/* "8.72 s compute (87%), ..." */
+static void put_share(struct strbuf *text, double seconds, double all, const char *what)
+{
+    char time[FORMAT_ROOM];
+    double percent = all > 0 ? 100 * seconds / all : 0;
+    strbuf_printf(text, "%s%s %s (%.*f%%)", text->len ? ", " : "", format_time(time, seconds), what,
+                  fabs(percent) < 9.95 ? 1 : 0, percent);
+}
+
+static void line_spent(const struct part *p)
+{
+    struct run_rank all = query_all(p->run);
+    struct strbuf text = {0};
+    double time = run_rank_time(&all);
+    if (!p->run->mpi || !p->run->rank_count)
+        return;
+    put_share(&text, run_rank_compute(&all), time, "compute");
+    put_share(&text, all.sync_s, time, "waiting");
+    put_share(&text, run_rank_transfer(&all), time, "transfer");
+    line_text(p, "ranks' time", text.text);
+    strbuf_free(&text);
+}
+
+/* What the probes cost, and whether every message had its header. */
+static void line_monitoring(const struct part *p)
+{
+    struct run_rank all = query_all(p->run);
+    const struct run_rank *most = NULL;
+    struct strbuf text = {0};
+    char a[FORMAT_ROOM], b[FORMAT_ROOM], c[FORMAT_ROOM];
+    for (size_t i = 0; i < p->run->rank_count; i++)
+        if (!most || p->run->ranks[i].probe_s > most->probe_s)
+            most = &p->run->ranks[i];
+    if (most && most->probe_s > 0) {
+        strbuf_printf(&text, "a rank's own probes cost %s",
+                      format_time(a, all.probe_s / (double)p->run->rank_count));
+        if (!isnan(all.probe_error_s))
+            strbuf_printf(&text, " ± %s",
+                          format_time(a, all.probe_error_s / (double)p->run->rank_count));
+        strbuf_puts(&text, " on average");
+        if (p->run->rank_count > 1)
+            strbuf_printf(&text, " and %s at most (rank %s)", format_time(b, most->probe_s),
+                          format_rank(c, most));
+        line_text(p, "monitoring", text.text);
+    }
+    strbuf_clear(&text);
+    strbuf_printf(&text, "%s paired, %s missing, %s ambiguous", format_number(a, all.paired),
+                  format_number(b, all.missing), format_number(c, all.ambiguous));
+    if (all.paired || all.missing || all.ambiguous)
+        line_text(p, "headers", text.text);
+    strbuf_free(&text);
+}
+
+/* Waits that are worth a line: 1 % of the run. */
+static void line_waits(const struct part *p, size_t most)
+{
+    struct wait *waits;
+    size_t count = waits_list(p->run, &waits);
+    double least = 0.01 * query_all_time(p->run);
+    for (size_t i = 0; i < count && i < most && waits[i].sync_s >= least; i++) {
+        struct strbuf text = {0};
+        wait_sentence(p->run, &waits[i], &text);
+        line_text(p, i ? "" : "worst waits", text.text);
+        strbuf_free(&text);
+    }
+    free(waits);
 }
 
 /* The first of the ranks that ended in this state, by number, with what is known of the end. */
@@ -203,11 +279,12 @@ static void statements(const struct part *p, size_t most)
     static const struct table_column columns[] = {
         {.title = "share"},
         {.title = "time"},
+        {.title = "waiting", .drop = 5},
         {.title = "count", .drop = 4},
         {.title = "bytes", .drop = 2},
         {.title = "rank min/avg/max", .drop = 3},
         {.title = "peer", .drop = 1},
-        {.title = "statement", .left = true, .shrink = 30}};
+        {.title = "statement", .left = true, .shrink = 42}};
     struct query_item *items;
     size_t all = query_items(p->run, GRAPH_COMMUNICATION, QUERY_TIME, &items), count = 0;
     while (count < all && !run_outside_time(&p->run->graph.nodes[items[count].node]))
@@ -218,6 +295,7 @@ static void statements(const struct part *p, size_t most)
         char pair[FORMAT_ROOM];
         cell_share(t, items[i].share);
         cell_time(t, items[i].total.time);
+        cell_waiting(t, p->run, &items[i]);
         cell_count(t, items[i].total.count);
         cell_bytes(t, items[i].total.bytes);
         cell_spread(t, &items[i]);
@@ -237,17 +315,50 @@ static void heading(const struct part *p)
 {
     line_program(p);
     line_time(p);
+    line_spent(p);
     line_state(p);
     line_efficiency(p);
+}
+
+static size_t nodes_of(const struct run *run, enum graph_kind kind)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < run->graph.count; i++)
+        count += run->graph.nodes[i].kind == kind;
+    return count;
+}
+
+static size_t lines_of(const struct part *p)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < p->out->len; i++)
+        lines += p->out->text[i] == '\n';
+    return lines;
+}
+
+/* What one screen has left for waits and regions, below the heading, the statements and the
+ * warnings. */
+static void share_screen(const struct part *p, size_t *waits, size_t *rows)
+{
+    size_t lines = lines_of(p), statements = nodes_of(p->run, GRAPH_COMMUNICATION);
+    lines += 2 + (statements < STATEMENTS_MOST ? statements : STATEMENTS_MOST) + 1;
+    lines += p->run->warning_count ? 4 : 0;
+    size_t left = lines < SCREEN ? SCREEN - lines : 0;
+    size_t regions = nodes_of(p->run, GRAPH_REGION) ? 3 : 0; /* without the rows */
+    *waits = left > regions + 1 ? left - regions - 1 : 1;
+    *waits = *waits < WAITS_MOST ? *waits : WAITS_MOST;
+    *rows = left > regions + *waits ? left - regions - *waits : 1;
+    *rows = *rows < REGIONS_MOST ? *rows : REGIONS_MOST;
 }
 
 void part_top_down(const struct part *p)
 {
     heading(p);
-    if (outline_probed(p->run))
-        part_mpi(p, "inside MPI  ");
+    line_monitoring(p);
+    line_waits(p, WAITS_MOST);
     strbuf_putc(p->out, '\n');
     part_program(p);
+    part_doubts(p, p->full ? SIZE_MAX : DOUBTS_MOST);
     part_warnings(p, SIZE_MAX);
 }
 
@@ -255,6 +366,7 @@ void part_top_down(const struct part *p)
 static void summary_with_procedures(const struct part *p)
 {
     heading(p);
+    line_waits(p, 1);
     part_self(p, p->limited ? (size_t)p->top : PROCEDURES_SHARED);
     if (p->run->mpi)
         statements(p, p->limited ? (size_t)p->top : STATEMENTS_SHARED);
@@ -268,8 +380,12 @@ void part_summary(const struct part *p)
         summary_with_procedures(p);
         return;
     }
+    size_t waits, rows;
     heading(p);
+    share_screen(p, &waits, &rows);
+    line_waits(p, waits);
     statements(p, (size_t)p->top);
-    regions(p, REGIONS_MOST);
-    part_warnings(p, WARNINGS_MOST);
+    regions(p, rows);
+    /* two of two lines each, an empty one above and "more" below */
+    part_warnings(p, lines_of(p) + 6 <= SCREEN ? WARNINGS_MOST : 1);
 }

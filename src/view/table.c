@@ -24,6 +24,15 @@ struct table {
     size_t cell_count, cell_room;
 };
 
+size_t table_without(struct table_column *columns, size_t count, const char *title)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!title || strcmp(columns[i].title, title) != 0)
+            columns[kept++] = columns[i];
+    return kept;
+}
+
 struct table *table_new(const struct table_column *columns, size_t count)
 {
     struct table *t = xcalloc(1, sizeof *t);

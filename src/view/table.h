@@ -22,6 +22,9 @@ struct table_column {
 
 struct table;
 
+/* Takes the column of this title out; the number that is left. NULL: none. */
+size_t table_without(struct table_column *columns, size_t count, const char *title);
+
 struct table *table_new(const struct table_column *columns, size_t count);
 void table_free(struct table *table); /* accepts NULL */
 /* The next cell, row by row. What is not printable becomes '?'. */

@@ -12,7 +12,8 @@
 enum { CALLERS_MOST = 10 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Share, time and, where there are estimates, their interval: how all these tables begin. */
+/* Share, time and, where there are estimates, their interval, then waiting: how all these tables
+ * begin. */
 static void time_cells(struct table *t, const struct outline *o, uint32_t node)
 {
     const struct query_item *item = &o->items[node];
@@ -20,6 +21,8 @@ static void time_cells(struct table *t, const struct outline *o, uint32_t node)
     cell_estimate(t, item->total.time, item->total.estimated > 0);
     if (o->estimated)
         cell_error(t, &item->total);
+    if (o->run->mpi)
+        cell_estimate(t, item->total.sync, false);
 }
 
 static void spread_cell(struct table *t, const struct outline *o, uint32_t node)
@@ -42,6 +45,7 @@ static struct table *table_for(const struct outline *o, struct table_column *col
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
         if ((o->estimated || strcmp(columns[i].title, "±") != 0) &&
+            (o->run->mpi || strcmp(columns[i].title, "waiting") != 0) &&
             (o->run->rank_count > 1 || strncmp(columns[i].title, "rank", 4) != 0))
             columns[kept++] = columns[i];
     return table_new(columns, kept);
@@ -122,7 +126,7 @@ static void procedure_rows(const struct part *p, struct table *t, const struct o
     if (!rest)
         return;
     part_line(p, GRAPH_NONE);
-    for (int i = 0; i < 5 + o->estimated + (o->run->rank_count > 1); i++)
+    for (int i = 0; i < 5 + o->estimated + !!o->run->mpi + (o->run->rank_count > 1); i++)
         table_cell(t, "%s", "");
     table_cell(t, "  and %zu more callers (--full shows them)", rest);
     table_style(t, TABLE_FAINT);
@@ -148,8 +152,9 @@ static void not_executed(const struct part *p, size_t count, const char *what)
 #define PROCEDURE_COLUMNS                                                                          \
     {                                                                                              \
         {.title = "share"}, {.title = "time"}, {.title = "±", .drop = 4},                          \
-            {.title = "self", .drop = 5}, {.title = "count", .drop = 3},                           \
-            {.title = "in calls", .drop = 2}, {.title = "rank min/avg/max", .drop = 1},            \
+            {.title = "waiting", .drop = 2}, {.title = "self", .drop = 5},                         \
+            {.title = "count", .drop = 3}, {.title = "in calls", .drop = 2},                       \
+            {.title = "rank min/avg/max", .drop = 1},                                              \
         {                                                                                          \
             .title = "procedure", .left = true, .shrink = 34                                       \
         }                                                                                          \
@@ -240,6 +245,7 @@ void part_timed(const struct part *p, const struct outline *o, enum graph_kind k
     struct table_column loops[] = {{.title = "share"},
                                    {.title = "time"},
                                    {.title = "±", .drop = 3},
+                                   {.title = "waiting", .drop = 2},
                                    {.title = "self", .drop = 5},
                                    {.title = "count", .drop = 6},
                                    {.title = "iterations", .drop = 4},
@@ -249,6 +255,7 @@ void part_timed(const struct part *p, const struct outline *o, enum graph_kind k
     struct table_column calls[] = {{.title = "share"},
                                    {.title = "time"},
                                    {.title = "±", .drop = 5},
+                                   {.title = "waiting", .drop = 3},
                                    {.title = "count", .drop = 6},
                                    {.title = "each", .drop = 4},
                                    {.title = "min", .drop = 2},
@@ -343,17 +350,18 @@ void part_self(const struct part *p, size_t most)
 
 void part_mpi(const struct part *p, const char *label)
 {
-    double inside = 0, all = query_all_time(p->run);
-    char time[FORMAT_ROOM], share[FORMAT_ROOM];
+    struct run_rank all = query_all(p->run);
+    double time = run_rank_time(&all);
+    char inside[FORMAT_ROOM], share[FORMAT_ROOM], sync[FORMAT_ROOM], transfer[FORMAT_ROOM];
     struct strbuf text = {0};
     if (!p->run->mpi)
         return;
-    for (size_t i = 0; i < p->run->rank_count; i++)
-        inside += p->run->ranks[i].mpi_s;
     strbuf_printf(&text,
-                  "%s of all ranks' time, %s: synchronisation and transmission together, which are "
-                  "not told apart yet",
-                  format_time(time, inside), format_percent(share, all > 0 ? inside / all : NAN));
+                  "%s of all ranks' time, %s: %s of synchronisation (waiting for others) and %s of "
+                  "transmission (transfer)",
+                  format_time(inside, all.mpi_s),
+                  format_percent(share, time > 0 ? all.mpi_s / time : NAN),
+                  format_time(sync, all.sync_s), format_time(transfer, run_rank_transfer(&all)));
     table_wrap(p->out, label, text.text, p->width);
     strbuf_free(&text);
 }

@@ -26,13 +26,17 @@ void tree_begin(struct tree *tree, const struct part *p, const struct outline *o
     tree->columns[count++] = (struct table_column){.title = "share"};
     tree->columns[count++] = (struct table_column){.title = "time"};
     if (o->estimated)
-        tree->columns[count++] = (struct table_column){.title = "±", .drop = 4};
-    tree->columns[count++] = (struct table_column){.title = "self", .drop = 3};
-    tree->columns[count++] = (struct table_column){.title = "count", .drop = 5};
+        tree->columns[count++] = (struct table_column){.title = "±", .drop = 5};
+    tree->columns[count++] = (struct table_column){.title = "self", .drop = 4};
+    if (o->run->mpi) {
+        tree->columns[count++] = (struct table_column){.title = "waiting", .drop = 3};
+        tree->columns[count++] = (struct table_column){.title = "transfer", .drop = 1};
+    }
+    tree->columns[count++] = (struct table_column){.title = "count", .drop = 6};
     if (o->iterations)
-        tree->columns[count++] = (struct table_column){.title = "iterations", .drop = 2};
+        tree->columns[count++] = (struct table_column){.title = "iterations", .drop = 3};
     if (o->run->rank_count > 1)
-        tree->columns[count++] = (struct table_column){.title = "rank min/avg/max", .drop = 1};
+        tree->columns[count++] = (struct table_column){.title = "rank min/avg/max", .drop = 2};
     tree->columns[count++] = (struct table_column){
         .title = "program, procedures, loops, calls, statements", .left = true, .shrink = 38};
     tree->column_count = count;
@@ -67,6 +71,8 @@ static void row_with(struct tree *tree, uint32_t node, const struct run_value *s
         cell_estimate(tree->t, self->self, self->self_error != 0);
     else
         table_cell(tree->t, "-");
+    if (tree->o->run->mpi)
+        part_split(tree->t, tree->o->run, item);
     cell_count(tree->t, item->total.count);
     if (item->total.iterations)
         cell_count(tree->t, item->total.iterations);
@@ -236,6 +242,9 @@ void tree_end(struct tree *tree)
     strbuf_putc(p->out, '\n');
     part_note(p, "> is the way down that takes most of the time.");
     part_note(p, "Self is the time outside what stands below; for the program, outside MPI.");
+    if (p->run->mpi)
+        part_note(p, "Waiting for other ranks and transfer are all that happens inside MPI; a call "
+                     "has its part of the procedure's by time.");
     if (tree->totals)
         part_note(p, "What is in a procedure is shown once, over all its callers.");
     if (tree->unknown)

@@ -12,7 +12,7 @@ struct tree {
     const struct part *p;
     const struct outline *o;
     struct table *t;
-    struct table_column columns[9];
+    struct table_column columns[11];
     size_t column_count;
     bool *shown;      /* procedures that are written out already */
     uint32_t subject; /* what was asked for: marked in place of the hot path; 0: the hot path */

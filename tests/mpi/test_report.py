@@ -28,9 +28,14 @@ MASKS = (
     (rf"-?{NUMBER}%", "PERCENT"),
     (r"\b[01](->|<-)[01]\b", r"PEER"),
     (r" \(real TIME, less TIME of monitoring\)", ""),
+    (r" \(real TIME: monitoring made it TIME shorter\)", ""),
+    (r"-TIME", "TIME"),
+    (r"\(rank [01]\)", "(rank R)"),
     (r"finished +\d+ +\S+$", "finished PID HOST"),
     (r" +", " "),
+    (r"^ ?(PERCENT|-) TIME TIME (TIME|-) (TIME|-) (?=\d)", r"\1 TIME TIME WAIT TRANSFER "),
 )
+CHANCE = re.compile(r"^headers | of waiting")  # who waits here is chance
 
 
 def on_terminal(command, columns=200):
@@ -60,6 +65,8 @@ def masked(text):
     for part in text.split("\n\n"):
         rows = []
         for row in part.split("\n"):
+            if CHANCE.search(row):
+                continue
             for pattern, word in MASKS:
                 row = re.sub(pattern, word, row)
             rows.append(row.strip())

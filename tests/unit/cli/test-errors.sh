@@ -31,6 +31,10 @@ refuses "bad value in LOUPE" "from 1 to 4096" env LOUPE=peers=x "$loupe" run -- 
 refuses "a listing and a level" "--source goes with neither" \
     "$loupe" report x.loupe --source a.c --by loop
 refuses "a listing as JSON" "--source is a listing" "$loupe" report x.loupe --source a.c --json
+refuses "waits of procedures" "--waits goes with --by peer" \
+    "$loupe" report x.loupe --by procedure --waits
+refuses "waits of procedures in top" "--waits goes with --by peer" \
+    "$loupe" top --by procedure --waits
 refuses "no such level of top" "no such level" "$loupe" top --by nosuch
 refuses "no line for top" "not FILE:LINE" "$loupe" top --at nosuch
 refuses "a listing and a statement in top" "--source goes with neither" \

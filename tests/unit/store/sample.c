@@ -34,9 +34,15 @@ static void add_odd_ranks(struct run *run)
                               .real_s = 12.5,
                               .overhead_s = 0.1,
                               .probe_s = 1e-300,
+                              .probe_error_s = NAN,
                               .init_real_s = 1.0 / 3,
                               .finalize_real_s = 5,
                               .mpi_s = 3.5000000000000004,
+                              .sync_s = -1e-9,
+                              .preempted_s = 0.25,
+                              .paired = UINT64_MAX,
+                              .missing = 1,
+                              .ambiguous = (uint64_t)1 << 63,
                               .events = UINT64_MAX,
                               .threads = 1,
                               .segment_bytes = (uint64_t)1 << 63};
@@ -48,7 +54,8 @@ static void add_odd_ranks(struct run *run)
                               .exit_code = INT32_MIN,
                               .signal = 9,
                               .real_s = NAN,
-                              .overhead_s = INFINITY};
+                              .overhead_s = INFINITY,
+                              .preempted_s = NAN};
     rank = run_add_rank(run);
     *rank = (struct run_rank){.rank = -1, .state = RUN_ABORTED, .host = xstrdup("")};
 }
@@ -175,10 +182,13 @@ static const char *rank_difference(const struct run_rank *a, const struct run_ra
         return "a rank's identity or state";
     if (!same_real(a->real_s, b->real_s) || !same_real(a->overhead_s, b->overhead_s) ||
         !same_real(a->probe_s, b->probe_s) || !same_real(a->init_real_s, b->init_real_s) ||
-        !same_real(a->finalize_real_s, b->finalize_real_s) || !same_real(a->mpi_s, b->mpi_s))
+        !same_real(a->finalize_real_s, b->finalize_real_s) || !same_real(a->mpi_s, b->mpi_s) ||
+        !same_real(a->sync_s, b->sync_s) || !same_real(a->preempted_s, b->preempted_s) ||
+        !same_real(a->probe_error_s, b->probe_error_s))
         return "a rank's times";
     return a->events != b->events || a->threads != b->threads ||
-                   a->segment_bytes != b->segment_bytes
+                   a->segment_bytes != b->segment_bytes || a->paired != b->paired ||
+                   a->missing != b->missing || a->ambiguous != b->ambiguous
                ? "a rank's counts"
                : NULL;
 }
@@ -202,6 +212,8 @@ static const char *head_difference(const struct run *a, const struct run *b)
     if (!same_text(a->program, b->program) || !same_text(a->mpi, b->mpi) ||
         !same_text(a->job, b->job))
         return "program, MPI or job";
+    if (a->compensation != b->compensation)
+        return "compensation";
     if (a->started_ns != b->started_ns || a->complete != b->complete || a->live != b->live)
         return "start, complete or live";
     if (!a->command != !b->command)
@@ -213,7 +225,7 @@ static const char *head_difference(const struct run *a, const struct run *b)
 }
 
 /* Values and peers have no pointers, and no padding as long as this holds: compared bit by bit. */
-_Static_assert(sizeof(struct run_value) == 8 + 15 * 8 + RECORD_SIZE_BUCKETS * 8, "no padding");
+_Static_assert(sizeof(struct run_value) == 8 + 16 * 8 + RECORD_SIZE_BUCKETS * 8, "no padding");
 _Static_assert(sizeof(struct run_peer) == 16 + 4 * 8, "no padding");
 
 const char *sample_difference(const struct run *a, const struct run *b)

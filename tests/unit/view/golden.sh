@@ -80,7 +80,15 @@ compare view-names-at-ambiguous.txt names same.c:5
 compare view-names-at-path.txt names b/same.c:5
 compare view-odd-peer.txt odd peer
 compare view-odd-at.txt odd halo.c:40
+compare view-odd-communication.txt odd communication
+compare view-odd-rank.txt odd rank
+compare view-odd-top-down.txt odd top-down
+compare view-odd-waits.txt odd waits
+compare view-stencil-waits.txt stencil waits
+compare view-stencil-at-wait.txt stencil halo.c:44
 compare view-many-peer.txt many peer 100 5
+compare view-many-waits.txt many waits 100 5
+compare view-empty-waits.txt empty waits
 compare view-more-summary.txt more summary
 compare view-more-at.txt more halo.c:41 100 4
 compare view-more-json.txt more json
@@ -94,6 +102,7 @@ for level in summary program procedure communication rank peer json; do
 done
 compare view-stencil-json.txt stencil json
 compare view-odd-json.txt odd json
+compare view-figure12-json.txt figure12 json
 # Programs with probes: the first paper's Figure 12, and what else can be in one.
 for level in summary top-down procedure loop call communication; do
     compare "view-figure12-$level.txt" figure12 $level
@@ -169,7 +178,7 @@ compare view-source-statements.txt stencil @halo.c
 for width in 60 80 100 132; do
     fits awkward $width
     for run in figure12 estimates recursion deep awkward; do
-        for level in program procedure loop call communication summary; do
+        for level in program procedure loop call communication summary waits; do
             test "$("$show" $run $level $width | LC_ALL=C.UTF-8 wc -L)" -le $width
             report $? "$run by $level has at most $width columns"
         done
@@ -179,7 +188,7 @@ for width in 60 80 100 132; do
     fits crowded $width
     fits names $width
 done
-for run in stencil killed live names odd many more crowded plain empty; do
+for run in stencil killed live names odd many more crowded plain empty figure12; do
     valid $run
 done
 

@@ -129,6 +129,7 @@ static inline struct run_value *communication(const char *name, uint64_t offset,
     struct graph_node node = {.kind = GRAPH_COMMUNICATION, .name = (char *)name, .offset = offset};
     struct run_value *v = add(&node, count, time);
     v->bytes = count * 8;
+    v->mpi = v->time;
     return v;
 }
 

@@ -191,6 +191,58 @@ static void test_direct_by_address(void)
     run_free(run);
 }
 
+/* Waiting is summed up from the inside out; where several call, by their times. */
+static void test_waits(void)
+{
+    begin(figure12);
+    figure12_values();
+    for (size_t i = 0; i < run->value_count; i++)
+        run->values[i].sync = run->values[i].mpi / 4;
+    communication("MPI_Bcast", 13, 1, 0.5)->sync = 0.5; /* no table has it: apart, in loop2 */
+    structure();
+    struct run_value p3 = run_total(run, procedure("P3"));
+    ok(near(p3.mpi, 3.5) && near(p3.sync, 1.25) && near(run_value_compute(&p3), 12.5) &&
+           near(run_value_transfer(&p3), 2.25),
+       "a procedure has what is in its loops too");
+    struct run_value loop = run_total(run, find(GRAPH_LOOP, "for", 11));
+    ok(near(loop.mpi, 2.5) && near(loop.sync, 1), "a loop what is in the loops in it");
+    struct run_value dear = run_total(run, find(GRAPH_CALL, "P3", 5));
+    struct run_value cheap = run_total(run, find(GRAPH_CALL, "P3", 7));
+    ok(near(dear.mpi, 3.5 * 11 / 16) && near(cheap.sync, 1.25 * 5 / 16),
+       "a call the part that its time is of the procedure's");
+    struct run_value p1 = run_total(run, procedure("P1")), all = run_total(run, procedure("main"));
+    ok(near(p1.mpi, dear.mpi) && near(all.mpi, 3.5) && near(all.sync, 1.25),
+       "nothing is lost or doubled on the way up");
+    ok(run_total(run, procedure("P4")).mpi == 0, "and one that does not communicate has none");
+    run_free(run);
+}
+
+/* What only has a count passes on what is in it, but has no part of the time to show itself. */
+static void test_waits_untimed(void)
+{
+    static const char *const tables[] = {HEAD "p|-|0|-|0|1|9|0|main|main\n"
+                                              "c|0|1|-|0|2|2|0|f|f\n"
+                                              "c|0|2|-|0|3|3|0|f|f\n"
+                                              "p|-|3|-|0|20|21|0|f|f\n"
+                                              "m|3|-|-|0|21|21|0|MPI_Send|-\n",
+                                         NULL};
+    begin(tables);
+    probe(1, 0, PROCEDURE, 1, -1);
+    from(1, 0, "libc", 77, 1, 10);
+    probe(1, 1, CALL, 3, -1);
+    probe(1, 2, CALL, 1, -1);
+    probe(1, 3, PROCEDURE, 4, -1);
+    communication("MPI_Send", 21, 4, 2)->sync = 1;
+    structure();
+    struct run_value all = run_total(run, procedure("main"));
+    struct run_value call = run_total(run, find(GRAPH_CALL, "f", 2));
+    ok(near(all.mpi, 2) && near(all.sync, 1), "what calls without times lead to is counted above");
+    ok(call.time == 0 && call.mpi == 0 && call.sync == 0, "they themselves show none");
+    struct run_value f = run_total(run, procedure("f"));
+    ok(near(f.mpi, 2) && near(run_value_compute(&f), 0), "the procedure has it");
+    run_free(run);
+}
+
 static void test_ranks(void)
 {
     begin(figure12);
@@ -339,6 +391,8 @@ int main(void)
     test_iterations();
     test_sole();
     test_direct_by_address();
+    test_waits();
+    test_waits_untimed();
     test_ranks();
     test_estimates();
     test_units();

@@ -96,7 +96,9 @@ static void test_full(void)
     strbuf_clear(&out);
     options.full = true;
     view_json(run, &options, &out);
-    ok(count_of(out.text, "\"direction\"") == 200, "with full they are all there");
+    ok(count_of(out.text, "\"direction\":\"sent\"") == 200 &&
+           count_of(out.text, "\"direction\":\"received\"") == 50,
+       "with full they are all there");
     strbuf_clear(&out);
     options.at_file = "halo.c";
     options.at_line = 41;

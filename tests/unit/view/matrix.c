@@ -6,6 +6,7 @@
 #include "view/matrix.h"
 #include "view/query.h"
 #include "view/report.h"
+#include "view/waits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,6 +120,60 @@ static void test_worst(void)
     run_free(run);
 }
 
+static void waited(const char *name, uint32_t rank, int32_t peer, double seconds)
+{
+    uint32_t node = fixture_statement(run, name, NULL, 0);
+    run_add_peer(run, node, rank, peer, 1)->sync = seconds;
+    run_add_value(run, node, rank)->sync = seconds;
+}
+
+static void test_waits(void)
+{
+    struct matrix m;
+    run = fixture_new("app", 3, 1);
+    waited("MPI_Barrier", 0, 2, 1);
+    waited("MPI_Wait", 0, 2, 3);
+    waited("MPI_Bcast", 1, 0, 2);
+    waited("MPI_Recv", 2, RUN_PEER_FOREIGN, 0.5);
+    waited("MPI_Recv", 2, 1, 0);
+    message("MPI_Bcast", 1, 0, 1);
+    run_finish(run);
+    matrix_waits(run, &m);
+    ok(m.count == 3 && find(&m, 0, 2) && find(&m, 0, 2)->time == 4, "waits are summed up");
+    ok(find(&m, 0, 2)->most == 3 &&
+           !strcmp(run->graph.nodes[find(&m, 0, 2)->node].name, "MPI_Wait"),
+       "with the statement that has most of it");
+    ok(find(&m, 1, 0) && find(&m, 1, 0)->time == 2 && find(&m, 2, MATRIX_FOREIGN),
+       "from who waited to whom it waited for");
+    ok(matrix_at(&m, 1, 0) == find(&m, 1, 0) && !matrix_at(&m, 0, 1), "a pair is found");
+    matrix_free(&m);
+    matrix_build(run, &m);
+    ok(m.count == 1 && m.pairs[0].count == 1, "none of them is a message");
+    matrix_free(&m);
+    ok(!query_item(run, 0, 1).worst, "nor is whom a statement only waited for its worst peer");
+    run_free(run);
+}
+
+static void test_sentences(void)
+{
+    struct wait *waits;
+    struct strbuf text = {0};
+    run = fixture_run("stencil");
+    size_t count = waits_list(run, &waits);
+    ok(count == 3 && waits[0].sync_s == 6 && waits[0].rank == 3, "statements, by what they waited");
+    wait_sentence(run, &waits[0], &text);
+    ok(!strcmp(text.text, "MPI_Allreduce solver.c:88: 6.00 s of waiting, 56% of it for rank 3"),
+       "as a sentence: %s", text.text);
+    strbuf_clear(&text);
+    struct wait nobody = {.node = waits[0].node, .sync_s = 0.25, .rank = -1};
+    wait_sentence(run, &nobody, &text);
+    ok(!strcmp(text.text, "MPI_Allreduce solver.c:88: 250 ms of waiting"), "nobody known: %s",
+       text.text);
+    strbuf_free(&text);
+    free(waits);
+    run_free(run);
+}
+
 static void test_command(void)
 {
     struct strbuf out = {0};
@@ -140,6 +195,8 @@ int main(void)
     test_sums();
     test_worlds();
     test_worst();
+    test_waits();
+    test_sentences();
     test_command();
     return tap_done();
 }

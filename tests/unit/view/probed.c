@@ -49,11 +49,25 @@ static void value(struct run *run, uint32_t of, uint64_t count, double time, dou
         v->count = count;
         v->time = time;
         v->self = self;
+        if (run->graph.nodes[of].kind == GRAPH_COMMUNICATION) {
+            v->mpi = v->real = time;
+            v->sync = time / 2;
+        }
         if (time > 0 && count) {
             v->min = time / (double)count / 2;
             v->max = time / (double)count * 2;
         }
     }
+}
+
+/* What of a node's time is inside MPI; half of that is waiting. */
+static void inside(struct run *run, uint32_t of, double mpi)
+{
+    for (size_t i = 0; i < run->value_count; i++)
+        if (run->values[i].node == of) {
+            run->values[i].mpi = mpi;
+            run->values[i].sync = mpi / 2;
+        }
 }
 
 static void iterations(struct run *run, uint32_t of, uint64_t count)
@@ -124,8 +138,21 @@ static struct run *figure12(void)
     value(run, p4, 18, 7.2, 7.2);
     iterations(run, l11, 30);
     iterations(run, l13, 15);
+    const uint32_t whole[] = {0, start, main, p3}, first[] = {l2, p1, l5}, second[] = {l3, p2, l7};
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
+        inside(run, whole[i], 1.28);
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        inside(run, first[i], 1.28 * 2 / 3);
+        inside(run, second[i], 1.28 / 3);
+    }
+    inside(run, l11, 0.98);
     for (size_t r = 0; r < run->rank_count; r++) {
         run->ranks[r].mpi_s = 1.28;
+        run->ranks[r].sync_s = 0.64;
+        run->ranks[r].probe_error_s = 0.0015;
+        run->ranks[r].paired = 99;
+        struct run_peer *p = run_add_peer(run, l12, (uint32_t)r, r ? 0 : 1, 1);
+        p->sync = 0.49;
         run->values[r].self = 8.72; /* the program's stand first */
     }
     return run;

@@ -34,6 +34,7 @@ static void test_recursion(void)
     probe(1, 10, CALL, 20, -1);
     probe(1, 11, PROCEDURE, 58, -1);
     probe(1, 12, CALL, 8, 3);
+    communication("MPI_Send", 41, 58, 4)->sync = 2; /* in work: 5 from fib, 3 from odd */
     structure();
     uint32_t fib = procedure("fib"), group = procedure("odd+even");
     has(fib, "direct recursion", 100, 9, 4);
@@ -59,6 +60,12 @@ static void test_recursion(void)
            run->graph.nodes[find(GRAPH_CALL, "odd", 3)].callee == group,
        "calls from outside lead to the group, those inside to the member");
     has(find(GRAPH_CALL, "even", 21), "calls inside are counted", 19, 0, 0);
+    struct run_value of = run_total(run, group), all = run_total(run, procedure("main"));
+    ok(near(of.mpi, 1.5) && near(of.sync, 0.75), "a group has what its members call");
+    ok(near(run_total(run, odd).mpi, 0.9) && near(run_total(run, even).mpi, 0.6),
+       "a member the part that its time is of the group's");
+    ok(near(run_total(run, fib).mpi, 2.5) && near(all.mpi, 4) && near(all.sync, 2),
+       "recursion is passed once");
     ok(near(sum_of_self(), 30), "self times add up to main's (%g)", sum_of_self());
     ok(run_hot_path(run, group, &list) == 1, "the hot path ends in the group itself");
     free(list);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Prints one artificial run as one level, for the golden texts and to look at:
- *     show RUN LEVEL|json|FILE:LINE|@FILE [WIDTH [TOP [color|full]]]
+ *     show RUN LEVEL|waits|json|FILE:LINE|@FILE [WIDTH [TOP [color|full]]]
  * @FILE lists the source. */
 #include "fixture.h"
 
@@ -24,7 +24,10 @@ int main(int argc, char **argv)
     bool json = !strcmp(argv[2], "json");
     int level = view_level_by_name(argv[2]);
     char *colon = strrchr(argv[2], ':');
-    if (level >= 0) {
+    if (!strcmp(argv[2], "waits")) {
+        options.by = VIEW_PEER;
+        options.waits = true;
+    } else if (level >= 0) {
         options.by = (enum view_level)level;
     } else if (*argv[2] == '@') {
         options.source = argv[2] + 1;

@@ -27,6 +27,10 @@ static void test_units(void)
     IS(format_count(to, 12345), "12.3k");
     IS(format_count(to, 999999), "1.00M");
     IS(format_count(to, UINT64_MAX), "18.4E");
+    IS(format_number(to, 0), "0");
+    IS(format_number(to, 999), "999");
+    IS(format_number(to, 81234), "81,234");
+    IS(format_number(to, UINT64_MAX), "18,446,744,073,709,551,615");
     IS(format_bytes(to, 0), "0 B");
     IS(format_bytes(to, 1023), "1023 B");
     IS(format_bytes(to, 3250586), "3.1 MiB");

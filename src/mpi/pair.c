@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+#include "mpi/fast.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+int64_t pair_publish_cost, pair_take_cost;
+
+/* A statement of the thread that no reader sees. */
+static struct site *unseen_site(struct thread *t)
+{
+    struct site *site = arena_alloc(sizeof *site);
+    struct record_statement *record = site ? arena_alloc(sizeof *record) : NULL;
+    if (!record)
+        return NULL;
+    memset(site, 0, sizeof *site);
+    memset(record, 0, sizeof *record);
+    site->thread = t;
+    site->record = record;
+    event_near_none(site);
+    return site;
+}
+
+bool pair_enter(struct event *e, void *frame)
+{
+    struct thread *t = loupe_tls.self;
+    if (!t || !t->off || t->guard)
+        return false;
+    if (!t->unseen) {
+        int saved = errno;
+        t->unseen = unseen_site(t);
+        errno = saved;
+        if (!t->unseen)
+            return false;
+    }
+    guard_set(t, frame);
+    e->thread = t;
+    e->site = t->unseen;
+    return true;
+}
+
+/* What is asked about before the call must not bring an error of its own. */
+static const struct comm_info *known_comm(struct event *e, MPI_Comm comm)
+{
+    return comm == ABI_COMM_NULL ? NULL : comm_of(e->site, comm);
+}
+
+/* ---- sending ---- */
+
+void sending_begin(struct sending *s, struct event *e, int dest, int tag, MPI_Comm comm,
+                   uint64_t count, MPI_Datatype type)
+{
+    s->stream = NULL;
+    if (dest < 0 || tag < 0 || type == ABI_DATATYPE_NULL)
+        return;
+    const struct comm_info *info = known_comm(e, comm);
+    if (!info || !info->id)
+        return;
+    s->bytes = count * type_size(e->site, type);
+    const struct near_peer *near = near_peer(e->site, dest, RECORD_SENT);
+    if (near->rank == dest && near->tag == tag)
+        s->stream = near->stream;
+    else
+        s->stream = stream_to(info->id, world_rank(info, dest), tag, &s->spare);
+}
+
+void pair_withdraw(struct stream *s)
+{
+    struct ring_out *r = s->out;
+    if (streams_multiple)
+        slow_lock(&r->lock);
+    const struct ring_slot *last = &r->slots[(r->next - 1) % RING_SLOTS];
+    if (last->key == s->key && last->stream == s->count && ring_withdraw(r))
+        s->count--;
+    if (streams_multiple)
+        slow_unlock(&r->lock);
+}
+
+void sending_end(const struct sending *s, struct event *e, int result, int dest, int tag)
+{
+    if (LIKELY(result == MPI_SUCCESS)) {
+        if (!s->stream || !s->stream->loose)
+            near_stream(e->site, dest, RECORD_SENT, tag, s->stream);
+    } else if (s->stream) {
+        pair_withdraw(s->stream);
+    }
+}
+
+int fast_unsent(struct ending *e, struct site *site, int dest, int returned)
+{
+    struct near_peer *near = near_peer(site, dest, RECORD_SENT);
+    if (near->rank == dest && near->stream)
+        pair_withdraw(near->stream);
+    event_shut(e);
+    return returned;
+}
+
+/* ---- receiving ---- */
+
+void fast_waited_slow(struct thread *t, struct site *site, int32_t rank, uint64_t sync)
+{
+    struct record_peer *p = event_find_peer(t, site, rank, RECORD_RECEIVED);
+    if (p)
+        p->sync += sync;
+}
+
+void pairing_settle(struct event *e, const struct pairing *p)
+{
+    if (LIKELY(p->paired)) {
+        uint64_t sync = pairing_sync(p);
+        event_settle_met(e, &p->meeting, sync);
+        sync = sync < e->ticks ? sync : e->ticks;
+        if (sync && p->meeting.last >= 0 && pair_seen(e))
+            fast_waited_slow(e->thread, e->site, p->meeting.last, sync);
+    } else {
+        event_settle(e);
+    }
+    if (pair_seen(e))
+        pairing_count(p, e->site->record, e->thread->block);
+}
+
+/* Which messages blocking receives of several threads get cannot be told by their order here: a
+ * message is matched first then, and received afterwards. Only where another thread could get it.
+ */
+static bool must_match(struct receiving *r, bool alone)
+{
+    struct stream *s;
+    if (r->source == MPI_ANY_SOURCE || r->tag == MPI_ANY_TAG || posts_pending(r->info))
+        return alone;
+    s = stream_from(r->info->id, world_rank(r->info, r->source), r->tag, &r->spare);
+    if (!s || s->loose)
+        return alone && s;
+    r->contested = s->inside;
+    s->contested |= r->contested;
+    if (r->contested && alone)
+        return true;
+    s->inside++;
+    r->stream = s;
+    r->number = stream_post(s);
+    r->numbered = true;
+    return false;
+}
+
+bool receiving_begin(struct receiving *r, struct event *e, int source, int tag, MPI_Comm comm,
+                     bool alone)
+{
+    *r = (struct receiving){.source = source, .tag = tag};
+    if (source == MPI_PROC_NULL)
+        return false;
+    r->info = known_comm(e, comm);
+    if (!shim_multiple || !r->info || !r->info->id)
+        return false;
+    requests_enter();
+    bool match = must_match(r, alone);
+    requests_leave();
+    return match;
+}
+
+/* The number of a message that a receive has got which was posted last of all. */
+static void number_now(struct receiving *r, const MPI_Status *status)
+{
+    int32_t rank = world_rank(r->info, status->MPI_SOURCE);
+    r->stream = stream_from(r->info->id, rank, status->MPI_TAG, &r->spare);
+    if (r->stream && !post_match(r->info, rank, status->MPI_TAG, r->stream, &r->number))
+        r->contested = true;
+    r->numbered = true;
+}
+
+int pair_match(struct receiving *r, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+{
+    for (;;) {
+        int flag = 0;
+        requests_enter();
+        int result = PM(Improbe)(r->source, r->tag, comm, &flag, message, status);
+        if (result == MPI_SUCCESS && flag && status->MPI_SOURCE != MPI_PROC_NULL)
+            number_now(r, status);
+        requests_leave();
+        if (result != MPI_SUCCESS || flag)
+            return result;
+        sched_yield();
+    }
+}
+
+static bool was_truncated(int result)
+{
+    int class = MPI_SUCCESS;
+    return PM(Error_class)(result, &class) == MPI_SUCCESS && class == MPI_ERR_TRUNCATE;
+}
+
+static void take_now(struct receiving *r, struct pairing *p, const MPI_Status *status)
+{
+    struct header h;
+    struct stream *s = r->stream;
+    uint64_t bytes = abi_status_bytes(status);
+    bool found = s && pair_take(s, r->number, bytes, &h);
+    if (r->contested || (s && s->contested && s->inside)) {
+        p->ambiguous++;
+    } else if (found) {
+        pairing_join(p, s->in, &h, s->rank, bytes);
+        p->reordered += r->source == MPI_ANY_SOURCE && stream_earlier(s, &h);
+    } else {
+        p->missing++;
+    }
+}
+
+void receiving_end(struct receiving *r, struct event *e, int result, const MPI_Status *status)
+{
+    struct pairing p = pairing_begin(e);
+    bool well = result == MPI_SUCCESS;
+    bool got = r->info && (well || was_truncated(result)) && status->MPI_SOURCE != MPI_PROC_NULL;
+    if (r->source == MPI_PROC_NULL) {
+        event_settle(e);
+        return;
+    }
+    requests_enter();
+    if (got && r->info->id) {
+        if (!r->numbered)
+            number_now(r, status);
+        if (well)
+            take_now(r, &p, status);
+    } else if (well) {
+        p.missing++;
+    }
+    if (r->stream && r->stream->inside && shim_multiple && !--r->stream->inside)
+        r->stream->contested = false;
+    requests_leave();
+    pairing_settle(e, &p);
+    if (well && r->stream && !r->stream->loose && e->site->comm_info == r->info)
+        near_stream(e->site, status->MPI_SOURCE, RECORD_RECEIVED, status->MPI_TAG, r->stream);
+    event_spent_since(e->thread, e->now);
+}
+
+void pair_settle_message(struct event *e, int result, const struct pending *m,
+                         const MPI_Status *status)
+{
+    struct pairing p = pairing_begin(e);
+    if (m && result == MPI_SUCCESS && status->MPI_SOURCE != MPI_PROC_NULL) {
+        requests_enter();
+        if (m->listed)
+            p.ambiguous++;
+        else
+            pair_received(&p, m->stream, m->number, world_rank(m->info, status->MPI_SOURCE),
+                          abi_status_bytes(status));
+        requests_leave();
+    }
+    pairing_settle(e, &p);
+}
+
+/* The short way ends as the full one does. */
+static int end_long(struct ending *ending, struct site *site, int result, const MPI_Status *status)
+{
+    struct event e = {.thread = ending->thread,
+                      .site = site,
+                      .begin = ending->begin,
+                      .now = ending->now,
+                      .before = ending->before};
+    struct receiving r;
+    receiving_begin(&r, &e, status->MPI_SOURCE, status->MPI_TAG, (MPI_Comm)site->comm, true);
+    receiving_end(&r, &e, result, status);
+    if (r.info && result == MPI_SUCCESS)
+        count_message(&e, r.info, status->MPI_SOURCE, RECORD_RECEIVED, abi_status_bytes(status),
+                      e.ticks);
+    if (r.stream && !r.stream->loose)
+        near_stream(site, status->MPI_SOURCE, RECORD_RECEIVED, status->MPI_TAG, r.stream);
+    event_shut(ending);
+    return result;
+}
+
+int fast_received_slow(struct ending *e, struct site *site, const MPI_Status *status)
+{
+    return end_long(e, site, MPI_SUCCESS, status);
+}
+
+int fast_unreceived(struct ending *e, struct site *site, int returned, const MPI_Status *status)
+{
+    if (was_truncated(returned))
+        return end_long(e, site, returned, status);
+    event_settle_short(e);
+    event_shut(e);
+    return returned;
+}

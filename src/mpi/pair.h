@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Headers beside the messages of a program: published before a send, taken when a receive is
+ * complete, and what follows from them for the time of the call that waited.
+ *
+ *     struct pairing p = pairing_begin(&e);      after the call
+ *     pair_received(&p, ...);                    each message it has got
+ *     pairing_settle(&e, &p);                    instead of event_settle
+ *
+ * All of this also takes place while measurement is off, at a statement that nobody sees, so that
+ * numbers stay in step and delays pass on.
+ */
+#ifndef LOUPE_MPI_PAIR_H
+#define LOUPE_MPI_PAIR_H
+
+#include "mpi/posts.h"
+#include "mpi/shim.h"
+#include "mpi/stream.h"
+
+#pragma GCC visibility push(hidden)
+
+/* What header work costs, in 1/256 ticks: found out at the start, and corrected as it goes on. */
+extern int64_t pair_publish_cost, pair_take_cost;
+void pair_calibrate(void);
+/* In MPI_Init: everybody's board becomes known to everybody. `there`: this rank is monitored. */
+void pair_open(bool there);
+void pair_close(void);
+
+/* An event of which nothing is to be recorded because measurement is off; false: it is not that. */
+bool pair_enter(struct event *e, void *frame);
+static inline bool pair_seen(const struct event *e)
+{
+    return e->site != e->thread->unseen;
+}
+
+HOT uint32_t pair_statement(const struct site *site)
+{
+    return site->index | site->thread->block_index << 16;
+}
+
+/* ---- sending ---- */
+
+struct sending {
+    struct stream *stream; /* NULL: no header */
+    uint64_t bytes;
+    struct stream spare;
+};
+/* Before the clock starts. */
+void sending_begin(struct sending *s, struct event *e, int dest, int tag, MPI_Comm comm,
+                   uint64_t count, MPI_Datatype type);
+void pair_withdraw(struct stream *s);
+/* After it: the next time from this statement is quick. */
+void sending_end(const struct sending *s, struct event *e, int result, int dest, int tag);
+
+/* Between the clock and the call. It is no part of the event's time. */
+HOT void pair_publish(struct thread *t, const struct site *site, uint64_t begin, int64_t before,
+                      struct stream *s, uint64_t bytes)
+{
+    stream_publish(s, begin, delay_told(t, before), pair_statement(site), bytes);
+    event_spent(t, pair_publish_cost);
+}
+
+HOT void sending_publish(const struct sending *s, const struct event *e)
+{
+    if (LIKELY(s->stream != NULL))
+        pair_publish(e->thread, e->site, e->begin, e->before, s->stream, s->bytes);
+}
+
+/* ---- receiving ---- */
+
+struct pairing {
+    struct meeting meeting;
+    int64_t transfer; /* of the message that was the last to be there */
+    int64_t since, until;
+    uint32_t paired, missing, ambiguous, reordered, uncertain;
+};
+
+HOT struct pairing pairing_start(struct meeting m, uint64_t begin, uint64_t now)
+{
+    return (struct pairing){.meeting = m, .since = (int64_t)begin, .until = (int64_t)now};
+}
+
+HOT struct pairing pairing_begin(const struct event *e)
+{
+    return pairing_start(event_meeting(e), e->begin, e->now);
+}
+
+/* A message from `rank` has this header. */
+HOT void pairing_join(struct pairing *p, struct ring_in *ring, const struct header *h, int32_t rank,
+                      uint64_t bytes)
+{
+    int64_t transfer = ring_transfer(ring, h, p->since, p->until, bytes);
+    int64_t at = h->begin + transfer, ideal = p->meeting.ideal;
+    meeting_join(&p->meeting, at < p->until ? at : p->until, h->delay, rank);
+    if (p->meeting.ideal > ideal)
+        p->transfer = transfer;
+    p->paired++;
+}
+
+HOT uint64_t pairing_sync(const struct pairing *p)
+{
+    int64_t wait = meeting_wait(&p->meeting) - p->transfer;
+    return wait > 0 ? (uint64_t)wait : 0;
+}
+
+/* Takes the header; what that costs is looked at now and then. */
+HOT bool pair_take(struct stream *s, uint32_t number, uint64_t bytes, struct header *h)
+{
+    if (LIKELY(number % 32))
+        return stream_take(s, number, bytes, h);
+    uint64_t begin = short_clock();
+    bool found = stream_take(s, number, bytes, h);
+    pair_take_cost +=
+        ((int64_t)((short_clock() - begin) << RECORD_TIME_SHIFT) - pair_take_cost) / 8;
+    return found;
+}
+
+HOT void pair_received(struct pairing *p, struct stream *s, uint32_t number, int32_t rank,
+                       uint64_t bytes)
+{
+    struct header h;
+    if (LIKELY(s && pair_take(s, number, bytes, &h)))
+        pairing_join(p, s->in, &h, rank, bytes);
+    else
+        p->missing++;
+}
+
+/* What was counted, at the statement that waited; inside its odd section. */
+HOT void pairing_count(const struct pairing *p, struct record_statement *s, struct record_thread *b)
+{
+    b->paired += p->paired;
+    if (UNLIKELY(p->missing | p->ambiguous | p->reordered | p->uncertain)) {
+        b->missing += p->missing;
+        b->ambiguous += p->ambiguous;
+        s->unknown += p->missing + p->ambiguous;
+        s->reordered += p->reordered;
+        s->uncertain += p->uncertain;
+    }
+}
+
+void pairing_settle(struct event *e, const struct pairing *p);
+
+/* A blocking receive (Recv, and the receiving half of Sendrecv). */
+struct receiving {
+    const struct comm_info *info;
+    int32_t source, tag;   /* source as the program said */
+    struct stream *stream; /* numbered before the call */
+    uint32_t number;
+    bool numbered, contested;
+    bool matched; /* `status` has come with a matched message, of which the number is known */
+    struct stream spare;
+};
+/* Before the clock starts. True: the message must be matched first (pair_match), for another thread
+ * could get it. */
+bool receiving_begin(struct receiving *r, struct event *e, int source, int tag, MPI_Comm comm,
+                     bool alone);
+/* Waits until there is a message; as MPI_Mprobe. */
+int pair_match(struct receiving *r, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
+/* After the call; settles the event. */
+void receiving_end(struct receiving *r, struct event *e, int result, const MPI_Status *status);
+
+/* A matched message has its number when it is matched. */
+void pair_settle_message(struct event *e, int result, const struct pending *m,
+                         const MPI_Status *status);
+/* Has another rank on this node sent something that would have come first without us? */
+bool pair_reordered(uint32_t key, int32_t rank, const struct header *h);
+
+#pragma GCC visibility pop
+
+#endif

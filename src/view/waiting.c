@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* Who made whom wait, as text: in full for few ranks, the greatest for many. */
+#include "view/format.h"
+#include "view/matrix.h"
+#include "view/parts.h"
+#include "view/waits.h"
+
+#include "base/alloc.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void time_cell(struct table *t, double seconds)
+{
+    char text[FORMAT_ROOM];
+    table_cell(t, "%s", seconds > 0 ? format_time(text, seconds) : ".");
+    if (!(seconds > 0))
+        table_style(t, TABLE_FAINT);
+}
+
+static void full(const struct part *p, const struct matrix *m)
+{
+    int32_t from[MATRIX_FULL + 2], to[MATRIX_FULL + 2];
+    size_t rows = matrix_ends(p->run, m, from, true), count = matrix_ends(p->run, m, to, false);
+    char titles[MATRIX_FULL + 2][FORMAT_ROOM], name[FORMAT_ROOM];
+    struct table_column columns[MATRIX_FULL + 4] = {{.title = "waits \\ for"}};
+    for (size_t c = 0; c < count; c++)
+        columns[c + 1] = (struct table_column){.title = matrix_end_name(titles[c], p->run, to[c])};
+    columns[count + 1] = (struct table_column){.title = "total"};
+    struct table *t = table_new(columns, count + 2);
+    double sums[MATRIX_FULL + 2] = {0}, total = 0;
+    for (size_t r = 0; r < rows; r++) {
+        double sum = 0;
+        table_cell(t, "%s", matrix_end_name(name, p->run, from[r]));
+        table_style(t, TABLE_HEAD);
+        for (size_t c = 0; c < count; c++) {
+            const struct matrix_pair *pair = matrix_at(m, from[r], to[c]);
+            time_cell(t, pair ? pair->time : 0);
+            sum += pair ? pair->time : 0;
+            sums[c] += pair ? pair->time : 0;
+        }
+        time_cell(t, sum);
+        total += sum;
+    }
+    table_cell(t, "total");
+    table_style(t, TABLE_HEAD);
+    for (size_t c = 0; c < count; c++)
+        time_cell(t, sums[c]);
+    time_cell(t, total);
+    part_title(p, "who waited for whom");
+    table_print(t, p->width, p->color, p->out);
+    table_free(t);
+}
+
+static int longest_first(const void *pa, const void *pb)
+{
+    const struct matrix_pair *a = pa, *b = pb;
+    if (a->time != b->time)
+        return a->time > b->time ? -1 : 1;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return a->to < b->to ? -1 : a->to > b->to;
+}
+
+static void worst_pairs(const struct part *p, struct matrix *m)
+{
+    static const struct table_column columns[] = {{.title = "rank"},
+                                                  {.title = "waited for"},
+                                                  {.title = "time"},
+                                                  {.title = "of it"},
+                                                  {.title = "at", .left = true, .shrink = 20}};
+    struct table *t = table_new(columns, COUNT(columns));
+    qsort(m->pairs, m->count, sizeof *m->pairs, longest_first);
+    for (size_t i = 0; i < m->count && i < (size_t)p->top; i++) {
+        const struct matrix_pair *pair = &m->pairs[i];
+        char name[FORMAT_ROOM];
+        table_cell(t, "%s", matrix_end_name(name, p->run, pair->from));
+        table_cell(t, "%s", matrix_end_name(name, p->run, pair->to));
+        cell_time(t, pair->time);
+        table_cell(t, "%s", format_percent(name, pair->most / pair->time));
+        cell_node(t, &p->run->graph.nodes[pair->node], 0);
+    }
+    part_title(p, "the longest waits, and where most of each was");
+    table_print(t, p->width, p->color, p->out);
+    part_more(p, (size_t)p->top, m->count, "pairs (--top shows more)");
+    table_free(t);
+}
+
+struct totals {
+    int32_t end;
+    double waited, caused;
+};
+
+static int by_caused(const void *pa, const void *pb)
+{
+    const struct totals *a = pa, *b = pb;
+    if (a->caused != b->caused)
+        return a->caused > b->caused ? -1 : 1;
+    if (a->waited != b->waited)
+        return a->waited > b->waited ? -1 : 1;
+    return a->end < b->end ? -1 : a->end > b->end;
+}
+
+static void rank_totals(const struct part *p, const struct matrix *m)
+{
+    static const struct table_column columns[] = {
+        {.title = "rank"}, {.title = "was waited for"}, {.title = "waited itself"}};
+    size_t count = p->run->rank_count + 2; /* others and foreign at the end */
+    struct totals *totals = xcalloc(count, sizeof *totals);
+    for (size_t i = 0; i < count; i++)
+        totals[i].end = i < count - 2    ? (int32_t)i
+                        : i == count - 2 ? MATRIX_OTHERS
+                                         : MATRIX_FOREIGN;
+    for (size_t i = 0; i < m->count; i++) {
+        const struct matrix_pair *pair = &m->pairs[i];
+        size_t to = pair->to >= 0               ? (size_t)pair->to
+                    : pair->to == MATRIX_OTHERS ? count - 2
+                                                : count - 1;
+        totals[pair->from].waited += pair->time;
+        totals[to].caused += pair->time;
+    }
+    qsort(totals, count, sizeof *totals, by_caused);
+    struct table *t = table_new(columns, COUNT(columns));
+    size_t with = 0;
+    for (size_t i = 0; i < count; i++) {
+        char name[FORMAT_ROOM];
+        if (!(totals[i].waited > 0) && !(totals[i].caused > 0))
+            continue;
+        if (with++ >= (size_t)p->top)
+            continue;
+        table_cell(t, "%s", matrix_end_name(name, p->run, totals[i].end));
+        cell_time(t, totals[i].caused);
+        cell_time(t, totals[i].waited);
+    }
+    part_title(p, "the ranks that were waited for most");
+    table_print(t, p->width, p->color, p->out);
+    part_more(p, (size_t)p->top, with, "ranks (--top shows more)");
+    table_free(t);
+    free(totals);
+}
+
+void part_waits(const struct part *p)
+{
+    struct matrix m;
+    struct wait *waits;
+    matrix_waits(p->run, &m);
+    if (!m.count) {
+        strbuf_puts(p->out, "nobody was seen to wait for another\n");
+    } else if (p->run->rank_count <= MATRIX_FULL) {
+        full(p, &m);
+    } else {
+        rank_totals(p, &m);
+    }
+    if (m.count)
+        worst_pairs(p, &m);
+    size_t count = waits_list(p->run, &waits);
+    if (count)
+        part_title(p, "the statements that waited most");
+    for (size_t i = 0; i < count && i < (size_t)p->top; i++) {
+        struct strbuf text = {0};
+        wait_sentence(p->run, &waits[i], &text);
+        part_note(p, text.text);
+        strbuf_free(&text);
+    }
+    part_more(p, (size_t)p->top, count, "statements (--top shows more)");
+    free(waits);
+    matrix_free(&m);
+}
