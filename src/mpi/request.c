@@ -201,7 +201,7 @@ void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
         post(&new, info, request);
         if (new.rank >= 0 && e->site->comm_info == info) {
             event_near_peer(e->site, rank, new.rank, RECORD_RECEIVED);
-            if (!new.listed)
+            if (!new.listed && stream_kept(new.stream))
                 near_stream(e->site, rank, RECORD_RECEIVED, tag, new.stream);
         }
     }

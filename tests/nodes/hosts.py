@@ -21,6 +21,7 @@ import loupetest as lt
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 AGENT = os.path.join(HERE, "agent.sh")
+BESIDE = os.path.join(HERE, "beside.sh")
 START_LIMIT = 20  # seconds
 
 
@@ -123,21 +124,33 @@ class Hosts:
         return self.execute(0, self.mpirun(per_host) + [lt.built(program)] + [str(a) for a in args],
                             env)
 
-    def monitor(self, program, per_host, *args, env=None, options=()):
+    def monitor(self, program, per_host, *args, env=None, skew="none", launch=(), apart=True):
         """`loupe run -- mpirun ...` on the first host; the others write run files of their own into
-        the working directory."""
+        the working directory, if they are apart. `skew` is how wrong the second host's clock is,
+        `launch` are more options for mpirun."""
         output = os.path.join(self.shared, "first.loupe")
+        kept = os.path.join(self.shared, "kept")
         for file in glob.glob(os.path.join(self.shared, "*.loupe")):
             os.unlink(file)
-        command = lt.loupe_command(
-            self.mpirun(per_host) + [lt.built(program)] + [str(a) for a in args], options, output)
+        shutil.rmtree(kept, True)
+        os.mkdir(kept)
+        program_words = [BESIDE, kept, skew, lt.built(program), *(str(a) for a in args)]
+        command = lt.loupe_command([*self.mpirun(per_host), *launch, *program_words], (), output)
         result = self.execute(0, command, env)
         files = [output]
-        for name in self.names[1:]:
+        for name in self.names[1:] if apart else ():
             files += lt.wait_for(
                 lambda name=name: glob.glob(os.path.join(self.shared, f"*-{name}.loupe"))) or []
-        return HostsRun(result, [lt.report(file) for file in files if os.path.exists(file)],
-                        program + ".c")
+        reports = [lt.report(file) for file in files if os.path.exists(file)]
+        return HostsRun(result, reports, program + ".c", _headers(kept))
+
+
+def _headers(place):
+    """{rank: {name: number}}, what the headers of the segments say."""
+    files = glob.glob(os.path.join(place, "*.hdr"))
+    said = lt.execute([os.environ["LOUPE_TEST_HEADERS"], *files]).out
+    lines = [line.split() for line in said.splitlines()]
+    return {int(words[1]): dict(zip(words[2::2], map(int, words[3::2]))) for words in lines}
 
 
 def _add_nodes(into, more):
@@ -164,9 +177,10 @@ def _add_nodes(into, more):
 class HostsRun(lt.Report):
     """A run on several hosts: the reports of all of them together, asked like one."""
 
-    def __init__(self, result, reports, source):
+    def __init__(self, result, reports, source, headers):
         super().__init__({"graph": [], "ranks": [], "warnings": []}, source)
         self.result, self.code, self.reports = result, result.code, reports
+        self.headers = headers
         for report in reports:
             _add_nodes(self.data["graph"], report["graph"])
             self.data["ranks"] += report["ranks"]

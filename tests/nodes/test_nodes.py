@@ -80,8 +80,79 @@ def counts(group):
     peers = {(r, p): (ROUNDS, ROUNDS * 64) for r in range(4) for p in range(4) if p != r}
     run.expect("exchange", "MPI_Sendrecv", lt.uniform(4, 3 * ROUNDS, 2 * 3 * ROUNDS * 64),
                sent=peers, received=peers)
-    run.expect("late-recv", "MPI_Recv", {2: (2, 8), 3: (2, 8)},
-               received={(2, 0): (2, 8), (3, 1): (2, 8)})
+    run.expect("late-recv", "MPI_Recv", {2: (2, 16), 3: (2, 16)},
+               received={(2, 0): (2, 16), (3, 1): (2, 16)})
+
+
+def expect_headers(run, late, what):
+    """Every message has its header, and exactly those between the hosts came over the network."""
+    lt.ok(run.code == 0, f"{what}: runs", run.result)
+    got = {r["rank"]: r["headers"] for r in run.data["ranks"]}
+    # From each other rank ROUNDS; half of the ranks receive late messages in either phase.
+    want = {"paired": 3 * ROUNDS + late, "missing": 0, "ambiguous": 0}
+    lt.equal(got, {rank: want for rank in range(4)}, f"{what}: all headers are paired")
+    carried = {rank: said["carried"] for rank, said in run.headers.items()}
+    lt.equal(carried, {rank: 2 * ROUNDS + late for rank in range(4)},
+             f"{what}: those from the other host came as messages")
+
+
+def headers(group):
+    expect_headers(group.monitor("across", 2, ROUNDS, 3, 5), 3, "two hosts")
+    many = group.monitor("across", 1, 2000, 1, 1)
+    got = {r["rank"]: r["headers"] for r in many.data["ranks"]}
+    want = {"paired": 2001, "missing": 0, "ambiguous": 0}
+    lt.equal(got, {0: want, 1: want}, "more than fit on the way at once: all are paired")
+
+
+def shared_directory(group):
+    """Files that both hosts see are no shared memory."""
+    place = os.path.join(SHARED, "shm")
+    os.mkdir(place)
+    launch = [] if lt.MPI == "mpich" else ["-x", "LOUPE_SHM_DIR"]
+    run = group.monitor("across", 2, ROUNDS, 3, 5, env={"LOUPE_SHM_DIR": place}, launch=launch,
+                        apart=False)
+    lt.equal(sorted(run.places()), [0, 1, 2, 3], "one job directory for both hosts")
+    expect_headers(run, 3, "a shared directory")
+
+
+def waits(group, skew, late=5, ms=20):
+    """Who waits across hosts for a late sender: as long as the truth, within what the clocks allow.
+    Where processors are busy the clocks cannot be compared well: then once more."""
+    most, tries, clock_error = 10e6, 5, 0
+    while tries:
+        tries -= 1
+        run = group.monitor("across", 1, ROUNDS, late, ms, skew=skew)
+        lt.ok(run.code == 0, f"skew {skew}: runs", run.result)
+        clock_error = max(said["error_ns"] for said in run.headers.values())
+        if clock_error < most:
+            break
+    lt.ok(0 < clock_error < most, f"skew {skew}: the bound of the clocks' error is known", clock_error)
+    truth = {int(line.split()[1]): int(line.split()[2]) * 1e-9
+             for line in run.result.lines("waited")}
+    allowed = late * clock_error * 1e-9
+    for rank, marker, call in ((0, "late-wait", "MPI_Wait"), (1, "late-recv", "MPI_Recv")):
+        node = run.at(marker, call)
+        sync = node["sync_s"] if node else None
+        lt.ok(node and abs(sync - truth[rank]) < allowed + 0.02 * truth[rank] + 1e-3,
+              f"skew {skew}: {call} waits as long as the sender is late",
+              f"waiting {sync}, truth {truth[rank]}, clocks allow {allowed}")
+        lt.ok(node and node["sync_s"] <= node["time_s"], f"skew {skew}: {call}: within its time", node)
+    return run, clock_error
+
+
+def straight_clocks(group):
+    waits(group, "none")
+
+
+def skewed_clocks(group):
+    """50 ms ahead and 50 ppm too fast: found, taken out, and within the bound that is reported."""
+    run, clock_error = waits(group, "50000000:50")
+    drift = {rank: said["drift_ppb"] for rank, said in run.headers.items()}
+    lt.equal(drift[0], -drift[1], "both hosts see the same drift")
+    seconds = max(r["real_s"] for r in run.data["ranks"])
+    # The other host's clock runs 50,000 ppb faster than the first one's.
+    lt.ok(abs(drift[0] - 50000) < clock_error / seconds,
+          "the drift is what was put in, as far as the clocks allow", drift, clock_error, seconds)
 
 
 def killed():
@@ -130,7 +201,8 @@ def main():
                     function(group)
                 named.__name__ = function.__name__
                 return named
-            lt.main(test(apart), test(plain), test(counts), killed)
+            lt.main(test(apart), test(plain), test(counts), test(headers), test(shared_directory),
+                    test(straight_clocks), test(skewed_clocks), killed)
     except hosts.Unavailable as reason:
         lt.skip_all(str(reason))
 
