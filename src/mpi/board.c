@@ -131,8 +131,8 @@ static int make_own(const char *dir, const char *spill)
         own.spilled = 1;
         error = create(&own);
     }
-    if (error)
-        return error;
+    if (error || !own_head)
+        return error ? error : -ENOSPC;
     own_head->nonce = nonce | 1;
     own_head->version = BOARD_VERSION;
     __atomic_store_n(&own_head->magic, BOARD_MAGIC, __ATOMIC_RELEASE);

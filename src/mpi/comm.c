@@ -213,9 +213,11 @@ const struct comm_info *comm_of_slow(struct site *site, MPI_Comm comm)
     if (info)
         return info;
     int saved = errno;
+    uint64_t began = clock_now();
     struct comm_info filled = {.key = HANDLE(comm), .me = -1};
     fill_comm(&filled, comm);
     info = add_filled(site, &filled);
+    event_spent_since(site->thread, began);
     errno = saved;
     return info;
 }
@@ -226,9 +228,11 @@ const struct comm_info *win_of_slow(struct site *site, MPI_Win win)
     if (info)
         return info;
     int saved = errno;
+    uint64_t began = clock_now();
     struct comm_info filled = {.key = HANDLE(win), .me = -1};
     fill_win(&filled, win);
     info = add_filled(site, &filled);
+    event_spent_since(site->thread, began);
     errno = saved;
     return info;
 }

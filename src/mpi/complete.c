@@ -147,9 +147,9 @@ static void unlist(struct pending *p, bool known)
 static bool take(struct pending *p, struct pending *done, bool known)
 {
     bool receives = false;
-    if (p && (p->kind == PENDING_RECV || p->kind == PENDING_READ)) {
+    if (p && (p->kind == PENDING_RECV || p->kind == PENDING_READ || p->kind == PENDING_SEND)) {
         *done = *p;
-        receives = true;
+        receives = p->kind != PENDING_SEND;
         unlist(p, known);
         request_take_out(p);
     } else if (p && p->active) {
@@ -233,6 +233,8 @@ static void pair_listed(struct pairing *x, struct post *post, bool any)
 /* A completed request: its message's header joins the meeting. */
 static void pair_one(struct pairing *x, struct pending *p, const MPI_Status *status, bool test)
 {
+    if (p && p->kind == PENDING_SEND)
+        pairing_sent(x, p->stream, p->number, p->bytes);
     if (!is_receive(p) || p->rank == SHIM_NOBODY || status->MPI_SOURCE == MPI_PROC_NULL)
         return;
     if (test && p->tested)

@@ -64,19 +64,67 @@ static void know_boards(struct token *all, int size, int rank)
     pages_free(boards, (size_t)size * sizeof *boards);
 }
 
-static void know(struct token *all, int size, int rank, struct record_header *h)
+enum { NO_MEMORY = 2 }; /* in `spilled` of a token: this rank cannot find out about sizes */
+
+/* False: some rank lacks memory. */
+static bool know(struct token *all, int size, int rank, struct record_header *h)
 {
     uint64_t nonce = 0;
-    for (int i = 0; i < size && !nonce; i++)
-        nonce = all[i].board.nonce;
+    bool able = true;
+    for (int i = 0; i < size; i++) {
+        nonce = nonce ? nonce : all[i].board.nonce;
+        able &= !(all[i].board.spilled & NO_MEMORY);
+    }
     comm_world_nonce(nonce);
-    if (!nonce || nodes_open(&nodes, size, rank))
-        return;
-    for (int i = 0; i < size; i++)
-        nodes_add(&nodes, i, all[i].node, all[i].board.nonce);
-    clocks_open(shim_twin, &nodes, h);
-    twins_open(shim_twin, &nodes, h);
-    know_boards(all, size, rank);
+    if (nonce && !nodes_open(&nodes, size, rank)) {
+        for (int i = 0; i < size; i++)
+            nodes_add(&nodes, i, all[i].node, all[i].board.nonce);
+        clocks_open(shim_twin, &nodes, h);
+        twins_open(shim_twin, &nodes, h);
+        know_boards(all, size, rank);
+    }
+    return able;
+}
+
+/*
+ * Up to which size a send does not wait for its receive, between neighbours in the world: messages
+ * of all sizes are begun, and those that are complete before any receive is posted did not wait.
+ * Both are here, so that neither waits for long.
+ */
+enum { LADDER = 8, LADDER_BYTES = ANSWER_BYTES << (LADDER - 1), LOOKS = 50, LADDER_TAG = 1 };
+
+static void climb(char *out, char *in, int other)
+{
+    MPI_Request r[LADDER];
+    int there[LADDER] = {0};
+    MPI_Status status;
+    for (int i = 0; i < LADDER; i++)
+        PM(Isend)(out, ANSWER_BYTES << i, ABI_BYTE, other, LADDER_TAG, shim_twin, &r[i]);
+    for (int look = 0; look < LOOKS; look++)
+        for (int i = 0; i < LADDER; i++)
+            if (!there[i])
+                PM(Test)(&r[i], &there[i], &status);
+    for (int i = 0; i < LADDER && there[i]; i++)
+        pair_eager = ANSWER_BYTES << i;
+    PM(Barrier)(shim_twin);
+    for (int i = 0; i < LADDER; i++)
+        PM(Recv)(in, LADDER_BYTES, ABI_BYTE, other, LADDER_TAG, shim_twin, &status);
+    for (int i = 0; i < LADDER; i++)
+        if (!there[i])
+            PM(Wait)(&r[i], &status);
+}
+
+/* What ranks 0 and 1 have found out is for all: collective, as pair_open. */
+static void find_eager(char *memory, int size, int rank)
+{
+    int other = rank ^ 1;
+    if (other < size)
+        climb(memory, memory + LADDER_BYTES, other);
+    else
+        PM(Barrier)(shim_twin);
+    if (rank == 0 && !board_of(1)) /* another node: there are no answers, and this is of no use */
+        pair_eager = 0;
+    PM(Bcast)(&pair_eager, (int)sizeof pair_eager, ABI_BYTE, 0, shim_twin);
 }
 
 /* All ranks come here or none: it is collective. One that has no board says so. */
@@ -95,13 +143,16 @@ void pair_open(struct record_header *h)
         board_open(&mine.board, dir, getenv(PLACE_ENV_SPILL));
     size_t bytes = (size_t)size * sizeof mine;
     struct token *all = pages_alloc(bytes);
+    char *memory = pages_alloc(2 * (size_t)LADDER_BYTES);
+    mine.board.spilled |= memory ? 0 : NO_MEMORY;
     int result = MPI_ERR_OTHER;
     if (all)
         result = PM(Allgather)(&mine, (int)sizeof mine, ABI_BYTE, all, (int)sizeof mine, ABI_BYTE,
                                shim_twin);
-    if (result == MPI_SUCCESS)
-        know(all, size, rank, h);
+    if (result == MPI_SUCCESS && know(all, size, rank, h))
+        find_eager(memory, size, rank);
     pages_free(all, bytes);
+    pages_free(memory, 2 * (size_t)LADDER_BYTES);
     pair_calibrate();
 }
 

@@ -136,7 +136,7 @@ void fast_waited_slow(struct thread *t, struct site *site, int32_t rank, uint64_
 HOT void fast_settle(struct ending *e, struct site *site, const struct pairing *x,
                      struct record_peer *peer)
 {
-    if (LIKELY(x->paired)) {
+    if (LIKELY(x->paired || x->answered)) {
         uint64_t sync = pairing_sync(x);
         event_settle_short_met(e, &x->meeting, sync);
         sync = sync < e->ticks ? sync : e->ticks;

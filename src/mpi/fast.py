@@ -10,19 +10,22 @@ SEND = ("!SAME(site->comm, comm) || !SAME(site->type, datatype) || "
         "    uint64_t bytes = (uint64_t)count * site->type_size;\n",
         "        short_bytes(e.record, bytes);\n"
         "        peer_add(peer, bytes, e.ticks);\n", "")
+# Whose sender may wait for its receiver, or the other way round.
+LONG = " || (uint64_t)count * site->type_size >= ANSWER_BYTES"
 PUBLISH = ("    if (LIKELY(near->stream != NULL))\n"
            "        pair_publish(t, site, e.begin, e.before, near->stream, bytes);\n")
 CLASSES = {
-    "send": SEND,
-    "isend": SEND,
-    "recv": ("!SAME(site->comm, comm) || shim_posts || source == MPI_ANY_SOURCE",
+    "send": (SEND[0] + LONG,) + SEND[1:],
+    "isend": (SEND[0] + LONG,) + SEND[1:],
+    "recv": ("!SAME(site->comm, comm) || shim_posts || source == MPI_ANY_SOURCE || "
+             "!SAME(site->type, datatype)" + LONG,
              "    MPI_Status own_status;\n"
              "    if (status == MPI_STATUS_IGNORE)\n"
              "        status = &own_status;\n",
              "", "fast_received(&e, site, status)"),
     "irecv": ("!SAME(site->comm, comm) || "
               "(near = near_peer(site, source, RECORD_RECEIVED))->rank != source || "
-              "near->tag != tag || shim_posts",
+              "near->tag != tag || shim_posts || !SAME(site->type, datatype)" + LONG,
               "", "", "fast_receive(&e, site, *request, near)"),
     "allreduce": ("!SAME(site->type, datatype)",
                   "    uint64_t bytes = (uint64_t)count * site->type_size;\n",

@@ -16,6 +16,7 @@ import sys
 
 import calls
 import fast
+import pairs
 from special import SPECIAL
 
 SPDX = "SPDX-License-Identifier: MIT"
@@ -258,100 +259,6 @@ BEFORE = {
     "request_free": "if (request)\n    request_forget(*request);",
 }
 
-# Point to point: what is done about headers (pair.h), recorded or not. Declared and looked up before
-# the clock starts; between the clock and the call; after the call, which settles the event; after
-# that, when all is counted.
-TRACK = ("request_track(&e, *request, PENDING_RECV, comm_of(e.site, comm), source, {tag}, 0);")
-SETTLE = "event_settle(&e);"
-SENDING = "struct sending s;\nsending_begin(&s, &e, dest, {tag}, comm, N({count}), {type});"
-RECEIVING = "struct receiving r;\n{match}receiving_begin(&r, &e, source, {tag}, comm, {alone});"
-RECEIVED = "receiving_end(&r, &e, returned, status);"
-PUBLISH = "sending_publish(&s, &e);"
-SENT = "sending_end(&s, &e, returned, dest, {tag});"
-IF_DONE = "if (LIKELY(returned == MPI_SUCCESS))\n    "
-MESSAGE = ("struct pending m;\n"
-           "bool known = message && message_take(*message, &m);")
-RELEASE = "if (known && m.info)\n    comm_release(m.info);"
-SEND_OF = {"count": "count", "type": "datatype", "tag": "tag"}
-BOTH_OF = {"count": "sendcount", "type": "sendtype", "tag": "sendtag"}
-
-
-def paired(look, publish, settle, last, **words):
-    return tuple(part.format(**words) if words else part for part in (look, publish, settle, last))
-
-
-def both(words, posted):
-    """Calls that send and receive; `posted`: the receive goes on."""
-    look = SENDING.format(**words)
-    if posted:
-        return (look + "\nrequests_enter();", PUBLISH, SETTLE,
-                IF_DONE + TRACK.format(tag="recvtag") + "\nrequests_leave();\n" + SENT.format(**words))
-    return (look + "\n" + RECEIVING.format(match="", tag="recvtag", alone="false"), PUBLISH, RECEIVED,
-            SENT.format(**words))
-
-
-def started(count, each):
-    publish = f"for (int i = 0; i < {count}; i++)\n    request_publish(&e, {each});"
-    start = f"if (LIKELY(returned == MPI_SUCCESS))\n    for (int i = 0; i < {count}; i++)\n" \
-            f"        request_start(&e, {each});\nrequests_leave();"
-    return ("requests_enter();", publish, SETTLE, start)
-
-
-def persistent(kind, peer, tag, size):
-    return ("", "", SETTLE, "requests_enter();\n" + IF_DONE +
-            f"request_track(&e, *request, {kind}, comm_of(e.site, comm), {peer}, {tag}, {size});\n"
-            "requests_leave();")
-
-
-PAIRS = {
-    "send": paired(SENDING, PUBLISH, SETTLE, SENT, **SEND_OF),
-    "recv": (RECEIVING.format(match="bool match = ", tag="tag", alone="true"), "", RECEIVED, ""),
-    "sendrecv": both(BOTH_OF, False),
-    "sendrecv_replace": both({**SEND_OF, "tag": "sendtag"}, False),
-    "isendrecv": both(BOTH_OF, True),
-    "isendrecv_replace": both({**SEND_OF, "tag": "sendtag"}, True),
-    "irecv": ("requests_enter();", "", SETTLE,
-              IF_DONE + TRACK.format(tag="tag") + "\nrequests_leave();"),
-    "mprobe": ("", "", SETTLE, IF_DONE + "message_track(*message, comm_of(e.site, comm), status);"),
-    "improbe": ("", "", SETTLE, "if (LIKELY(returned == MPI_SUCCESS) && *flag)\n"
-                "    message_track(*message, comm_of(e.site, comm), status);"),
-    "mrecv": (MESSAGE, "", "pair_settle_message(&e, returned, known ? &m : NULL, status);", RELEASE),
-    "imrecv": (MESSAGE, "", SETTLE, "requests_enter();\nif (LIKELY(returned == MPI_SUCCESS) && known)\n"
-               "    request_track_message(&e, *request, &m);\nrequests_leave();\n" + RELEASE),
-    "send_init": persistent("PENDING_SEND_INIT", "dest", "tag", "N(count) * S(datatype)"),
-    "recv_init": persistent("PENDING_RECV_INIT", "source", "tag", "0"),
-    "psend_init": persistent("PENDING_SEND_INIT", "dest", "NO_TAG",
-                             "N(partitions) * N(count) * S(datatype)"),
-    "precv_init": persistent("PENDING_RECV_INIT", "source", "NO_TAG", "0"),
-    "start": started("1", "*request"),
-    "startall": started("count", "array_of_requests[i]"),
-    "cancel": ("", "", SETTLE, IF_DONE + "request_cancelled(*request);"),
-}
-PAIRS["isend"] = PAIRS["send"]
-
-PAIRED = """\
-{head}
-{{
-    uint32_t via = shim_via();
-    struct event e;
-    if (UNLIKELY(!ENTER(&e, CALL_{name}) && !pair_enter(&e, __builtin_frame_address(0))))
-        return NEXT(via, {psymbol}, {name})({args});
-{own}{look}    event_start(&e);
-{publish}{call}    event_end(&e);
-{settle}{after}{last}    event_done(&e);
-    return returned;
-}}
-"""
-CALL_IT = "    {ret} returned = NEXT(via, {psymbol}, {name})({args});\n"
-# Which message another thread gets cannot be told: so it is matched first.
-MATCH_IT = """\
-    MPI_Message message;
-    int returned = UNLIKELY(match) ? pair_match(&r, comm, &message, status)
-                                   : NEXT(via, {psymbol}, {name})({args});
-    if (UNLIKELY(match) && returned == MPI_SUCCESS)
-        returned = PM(Mrecv{c})(buf, count, datatype, &message, status);
-"""
-
 PLAIN = """\
 {head}
 {{
@@ -406,7 +313,7 @@ COMPLETE = """\
     struct waiting w;
     if (UNLIKELY(!ENTER(&e, CALL_{name}) && !pair_enter(&e, __builtin_frame_address(0))))
         return NEXT(via, {psymbol}, {name})({args});
-    uint64_t looked = clock_now();
+    struct spending spent = spending_begin(e.thread);
     waiting_begin(&w, e.thread, {count}, {requests}, {status}, {status} == {ignore});
     event_start(&e);
     int returned = NEXT(via, {psymbol}, {name})({swapped});
@@ -422,8 +329,8 @@ COMPLETE = """\
             waiting_tested(&w);
     }}
     if (!w.none) {{
-        event_spent(e.thread, (int64_t)((e.begin - looked) << RECORD_TIME_SHIFT));
-        event_spent_since(e.thread, e.now);
+        spending_call(&spent, &e);
+        spending_end(e.thread, &spent);
     }}
     event_leave(&e);
     return returned;
@@ -470,12 +377,13 @@ def wrapper(call):
         own = ("    MPI_Status own_status;\n"
                "    if (status == MPI_STATUS_IGNORE)\n"
                "        status = &own_status;\n")
-    if call.cls in PAIRS:
+    if call.cls in pairs.PAIRS:
         return pairing(call, head, own, after) + (short or "")
     if after:
         after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{indent(expand(after), 8)}    }}\n"
     if call.cls in MANY:
-        after += "    event_spent_since(e.thread, e.now);\n"
+        after = ("    struct spending spent = spending_begin(e.thread);\n" + after +
+                 "    spending_end(e.thread, &spent);\n")
     before = indent(BEFORE.get(call.cls, ""), 4)
     plain = "true" if call.cls in ("plain", "type_free") else "false"
     return PLAIN.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args,
@@ -484,14 +392,14 @@ def wrapper(call):
 
 
 def pairing(call, head, own, after):
-    look, publish, settle, last = (indent(expand(part), 4) for part in PAIRS[call.cls])
+    look, publish, settle, last = (indent(expand(part), 4) for part in pairs.of(call))
     if after:
         after = "    if (LIKELY(returned == MPI_SUCCESS) && pair_seen(&e)) {\n" + \
                 indent(expand(after), 8) + "    }\n"
-    it = MATCH_IT if call.cls == "recv" else CALL_IT
+    it = pairs.MATCH_IT if call.cls == "recv" else pairs.CALL_IT
     it = it.format(ret=call.ret, psymbol=call.psymbol, name=call.name, args=call.args,
                    c="_c" if call.large else "")
-    return PAIRED.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args, own=own,
+    return pairs.PAIRED.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args, own=own,
                          look=look, publish=publish, call=it, settle=settle, after=after, last=last)
 
 

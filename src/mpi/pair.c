@@ -6,6 +6,7 @@
 #include <string.h>
 
 int64_t pair_publish_cost, pair_take_cost;
+uint64_t pair_eager;
 
 /* A statement of the thread that no reader sees. */
 static struct site *unseen_site(struct thread *t)
@@ -46,6 +47,23 @@ static const struct comm_info *known_comm(struct event *e, MPI_Comm comm)
     return comm == ABI_COMM_NULL ? NULL : comm_of(e->site, comm);
 }
 
+void fast_waited_slow(struct thread *t, struct site *site, int32_t rank, uint64_t sync)
+{
+    struct record_peer *p = event_find_peer(t, site, rank, RECORD_RECEIVED);
+    if (p)
+        p->sync += sync;
+}
+
+/* Settles an event whose meeting has taken place. */
+static void pairing_met(struct event *e, const struct pairing *p)
+{
+    uint64_t sync = pairing_sync(p);
+    event_settle_met(e, &p->meeting, sync);
+    sync = sync < e->ticks ? sync : e->ticks;
+    if (sync && p->meeting.last >= 0 && pair_seen(e))
+        fast_waited_slow(e->thread, e->site, p->meeting.last, sync);
+}
+
 /* ---- sending ---- */
 
 void sending_begin(struct sending *s, struct event *e, int dest, int tag, MPI_Comm comm,
@@ -59,10 +77,13 @@ void sending_begin(struct sending *s, struct event *e, int dest, int tag, MPI_Co
         return;
     s->bytes = count * type_size(e->site, type);
     const struct near_peer *near = near_peer(e->site, dest, RECORD_SENT);
-    if (near->rank == dest && near->tag == tag)
+    if (near->rank == dest && near->tag == tag) {
         s->stream = near->stream;
-    else
-        s->stream = stream_to(info->id, world_rank(info, dest), tag, &s->spare);
+        return;
+    }
+    struct spending spent = spending_begin(e->thread);
+    s->stream = stream_to(info->id, world_rank(info, dest), tag, &s->spare);
+    spending_end(e->thread, &spent);
 }
 
 void pair_withdraw(struct stream *s)
@@ -88,6 +109,43 @@ void sending_end(const struct sending *s, struct event *e, int result, int dest,
     }
 }
 
+void pairing_sent(struct pairing *p, struct stream *s, uint32_t number, uint64_t bytes)
+{
+    struct header h;
+    int64_t ideal = p->meeting.ideal;
+    enum answer answer = answer_read(s, number, bytes, p->until, &h);
+    if (answer == ANSWER_THERE) {
+        meeting_join(&p->meeting, h.begin, h.delay, s->rank);
+        if (p->meeting.ideal > ideal)
+            p->transfer = 0;
+        p->answered = true;
+    } else if (answer == ANSWER_NONE) {
+        p->uncertain = 1;
+    }
+}
+
+/* With MPI_THREAD_MULTIPLE the number may be that of another thread's message. */
+static bool has_receiver(const struct sending *s, int result, bool synchronous)
+{
+    return s->stream && !s->stream->loose && result == MPI_SUCCESS && !shim_multiple &&
+           (synchronous || pair_waits(s->stream, s->bytes));
+}
+
+void sending_settle(const struct sending *s, struct event *e, int result, bool synchronous)
+{
+    struct pairing p = pairing_begin(e);
+    if (has_receiver(s, result, synchronous))
+        pairing_sent(&p, s->stream, s->number, s->bytes);
+    pairing_settle(e, &p);
+}
+
+void sending_track(const struct sending *s, struct event *e, int result, MPI_Request request,
+                   bool synchronous)
+{
+    if (has_receiver(s, result, synchronous))
+        request_track_send(e, request, s->stream, s->number, s->bytes);
+}
+
 int fast_unsent(struct ending *e, struct site *site, int dest, int returned)
 {
     struct near_peer *near = near_peer(site, dest, RECORD_SENT);
@@ -99,24 +157,12 @@ int fast_unsent(struct ending *e, struct site *site, int dest, int returned)
 
 /* ---- receiving ---- */
 
-void fast_waited_slow(struct thread *t, struct site *site, int32_t rank, uint64_t sync)
-{
-    struct record_peer *p = event_find_peer(t, site, rank, RECORD_RECEIVED);
-    if (p)
-        p->sync += sync;
-}
-
 void pairing_settle(struct event *e, const struct pairing *p)
 {
-    if (LIKELY(p->paired)) {
-        uint64_t sync = pairing_sync(p);
-        event_settle_met(e, &p->meeting, sync);
-        sync = sync < e->ticks ? sync : e->ticks;
-        if (sync && p->meeting.last >= 0 && pair_seen(e))
-            fast_waited_slow(e->thread, e->site, p->meeting.last, sync);
-    } else {
+    if (LIKELY(p->paired || p->answered))
+        pairing_met(e, p);
+    else
         event_settle(e);
-    }
     if (pair_seen(e))
         pairing_count(p, e->site->record, e->thread->block);
 }
@@ -143,15 +189,40 @@ static bool must_match(struct receiving *r, bool alone)
     return false;
 }
 
+/* The next message from there is the one, as long as no other receive could get it. */
+static void expect_next(struct receiving *r)
+{
+    if (r->source < 0 || r->tag < 0 || posts_pending(r->info))
+        return;
+    r->stream = stream_from(r->info->id, world_rank(r->info, r->source), r->tag, &r->spare);
+    r->number = r->stream ? r->stream->count + 1 : 0;
+    r->answers = r->stream && !r->stream->loose;
+}
+
+void receiving_answer(struct receiving *r, struct event *e)
+{
+    if (r->answers && r->stream) {
+        answer_publish(r->stream, r->number, e->begin, delay_told(e->thread, e->before));
+        event_spent(e->thread, pair_publish_cost);
+    }
+}
+
 bool receiving_begin(struct receiving *r, struct event *e, int source, int tag, MPI_Comm comm,
-                     bool alone)
+                     uint64_t count, MPI_Datatype type, bool alone)
 {
     *r = (struct receiving){.source = source, .tag = tag};
     if (source == MPI_PROC_NULL)
         return false;
     r->info = known_comm(e, comm);
-    if (!shim_multiple || !r->info || !r->info->id)
+    if (!r->info || !r->info->id)
         return false;
+    bool answers = type != ABI_DATATYPE_NULL && count * type_size(e->site, type) >= ANSWER_BYTES;
+    if (!shim_multiple) {
+        if (answers)
+            expect_next(r);
+        return false;
+    }
+    r->answers = answers;
     requests_enter();
     bool match = must_match(r, alone);
     requests_leave();
@@ -214,6 +285,7 @@ void receiving_end(struct receiving *r, struct event *e, int result, const MPI_S
         event_settle(e);
         return;
     }
+    uint64_t began = clock_now();
     requests_enter();
     if (got && r->info->id) {
         if (!r->numbered)
@@ -226,10 +298,11 @@ void receiving_end(struct receiving *r, struct event *e, int result, const MPI_S
     if (r->stream && r->stream->inside && shim_multiple && !--r->stream->inside)
         r->stream->contested = false;
     requests_leave();
+    uint64_t spent = clock_since(began, clock_now());
     pairing_settle(e, &p);
+    event_spent(e->thread, (int64_t)(spent << RECORD_TIME_SHIFT) + e->thread->short_cost.inside);
     if (well && r->stream && stream_kept(r->stream) && e->site->comm_info == r->info)
         near_stream(e->site, status->MPI_SOURCE, RECORD_RECEIVED, status->MPI_TAG, r->stream);
-    event_spent_since(e->thread, e->now);
 }
 
 void pair_settle_message(struct event *e, int result, const struct pending *m,
@@ -257,7 +330,8 @@ static int end_long(struct ending *ending, struct site *site, int result, const 
                       .now = ending->now,
                       .before = ending->before};
     struct receiving r;
-    receiving_begin(&r, &e, status->MPI_SOURCE, status->MPI_TAG, (MPI_Comm)site->comm, true);
+    receiving_begin(&r, &e, status->MPI_SOURCE, status->MPI_TAG, (MPI_Comm)site->comm, 0,
+                    ABI_DATATYPE_NULL, true);
     receiving_end(&r, &e, result, status);
     if (r.info && result == MPI_SUCCESS)
         count_message(&e, r.info, status->MPI_SOURCE, RECORD_RECEIVED, abi_status_bytes(status),

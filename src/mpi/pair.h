@@ -13,6 +13,7 @@
 #ifndef LOUPE_MPI_PAIR_H
 #define LOUPE_MPI_PAIR_H
 
+#include "mpi/answer.h"
 #include "mpi/posts.h"
 #include "mpi/shim.h"
 #include "mpi/stream.h"
@@ -22,6 +23,12 @@
 /* What header work costs, in 1/256 ticks: found out at the start, and corrected as it goes on. */
 extern int64_t pair_publish_cost, pair_take_cost;
 void pair_calibrate(void);
+/* Messages up to so many bytes are sent without waiting for their receive; 0: not known. */
+extern uint64_t pair_eager;
+static inline bool pair_waits(const struct stream *s, uint64_t bytes)
+{
+    return bytes >= ANSWER_BYTES && bytes > pair_eager && bytes > s->out->eager;
+}
 /* In MPI_Init: everybody's board becomes known to everybody. NULL: this rank is not monitored. */
 void pair_open(struct record_header *h);
 void pair_close(void);
@@ -43,12 +50,18 @@ HOT uint32_t pair_statement(const struct site *site)
 struct sending {
     struct stream *stream; /* NULL: no header */
     uint64_t bytes;
+    uint32_t number;
     struct stream spare;
 };
 /* Before the clock starts. */
 void sending_begin(struct sending *s, struct event *e, int dest, int tag, MPI_Comm comm,
                    uint64_t count, MPI_Datatype type);
 void pair_withdraw(struct stream *s);
+/* After the call; settles the event. `synchronous`: it has waited for its receive in any case. */
+void sending_settle(const struct sending *s, struct event *e, int result, bool synchronous);
+/* The same of a send that goes on: its request is tracked if it may wait. */
+void sending_track(const struct sending *s, struct event *e, int result, MPI_Request request,
+                   bool synchronous);
 /* After it: the next time from this statement is quick. */
 void sending_end(const struct sending *s, struct event *e, int result, int dest, int tag);
 
@@ -60,10 +73,12 @@ HOT void pair_publish(struct thread *t, const struct site *site, uint64_t begin,
     event_spent(t, pair_publish_cost);
 }
 
-HOT void sending_publish(const struct sending *s, const struct event *e)
+HOT void sending_publish(struct sending *s, const struct event *e)
 {
-    if (LIKELY(s->stream != NULL))
+    if (LIKELY(s->stream != NULL)) {
         pair_publish(e->thread, e->site, e->begin, e->before, s->stream, s->bytes);
+        s->number = s->stream->count;
+    }
 }
 
 /* ---- receiving ---- */
@@ -73,6 +88,7 @@ struct pairing {
     int64_t transfer; /* of the message that was the last to be there */
     int64_t since, until;
     uint32_t paired, missing, ambiguous, reordered, uncertain;
+    bool answered; /* a receiver was met */
 };
 
 HOT struct pairing pairing_start(struct meeting m, uint64_t begin, uint64_t now)
@@ -139,6 +155,8 @@ HOT void pairing_count(const struct pairing *p, struct record_statement *s, stru
 }
 
 void pairing_settle(struct event *e, const struct pairing *p);
+/* A send of `bytes` has ended, message `number` of the stream: joins its receiver, if it waited. */
+void pairing_sent(struct pairing *p, struct stream *s, uint32_t number, uint64_t bytes);
 
 /* A blocking receive (Recv, and the receiving half of Sendrecv). */
 struct receiving {
@@ -147,13 +165,15 @@ struct receiving {
     struct stream *stream; /* numbered before the call */
     uint32_t number;
     bool numbered, contested;
-    bool matched; /* `status` has come with a matched message, of which the number is known */
+    bool answers; /* its sender may wait for it */
     struct stream spare;
 };
 /* Before the clock starts. True: the message must be matched first (pair_match), for another thread
  * could get it. */
 bool receiving_begin(struct receiving *r, struct event *e, int source, int tag, MPI_Comm comm,
-                     bool alone);
+                     uint64_t count, MPI_Datatype type, bool alone);
+/* Between the clock and the call. */
+void receiving_answer(struct receiving *r, struct event *e);
 /* Waits until there is a message; as MPI_Mprobe. */
 int pair_match(struct receiving *r, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
 /* After the call; settles the event. */
@@ -162,8 +182,6 @@ void receiving_end(struct receiving *r, struct event *e, int result, const MPI_S
 /* A matched message has its number when it is matched. */
 void pair_settle_message(struct event *e, int result, const struct pending *m,
                          const MPI_Status *status);
-/* Has another rank on this node sent something that would have come first without us? */
-bool pair_reordered(uint32_t key, int32_t rank, const struct header *h);
 
 #pragma GCC visibility pop
 

@@ -178,6 +178,15 @@ static void post(struct pending *p, const struct comm_info *info, MPI_Request re
     p->post = post_add(info, p->rank, p->tag, request);
 }
 
+/* Its sender may wait for it. */
+static void answer(struct event *e, const struct pending *p)
+{
+    if (p->listed || !p->stream || p->bytes < ANSWER_BYTES)
+        return;
+    answer_publish(p->stream, p->number, e->begin, delay_told(e->thread, e->before));
+    event_spent(e->thread, pair_publish_cost);
+}
+
 void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
                    const struct comm_info *info, int rank, int tag, uint64_t bytes)
 {
@@ -199,6 +208,8 @@ void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
     }
     if (kind == PENDING_RECV) {
         post(&new, info, request);
+        answer(e, &new);
+        new.bytes = 0; /* what arrives counts, not the room for it */
         if (new.rank >= 0 && e->site->comm_info == info) {
             event_near_peer(e->site, rank, new.rank, RECORD_RECEIVED);
             if (!new.listed && stream_kept(new.stream))
@@ -206,6 +217,19 @@ void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
         }
     }
     put_in(&new);
+}
+
+void request_track_send(struct event *e, MPI_Request request, struct stream *s, uint32_t number,
+                        uint64_t bytes)
+{
+    if (request != ABI_REQUEST_NULL)
+        put_in(&(struct pending){.key = HANDLE(request),
+                                 .site = e->site,
+                                 .kind = PENDING_SEND,
+                                 .rank = SHIM_NOBODY,
+                                 .stream = s,
+                                 .number = number,
+                                 .bytes = bytes});
 }
 
 void request_track_message(struct event *e, MPI_Request request, const struct pending *message)
@@ -259,9 +283,10 @@ void request_start(struct event *e, MPI_Request request)
         return;
     p->active = 1;
     p->site = e->site;
-    if (p->kind == PENDING_RECV_INIT)
+    if (p->kind == PENDING_RECV_INIT) {
         post(p, p->tag == NO_TAG ? NULL : p->info, request);
-    else if (p->rank != SHIM_NOBODY && pair_seen(e)) {
+        answer(e, p);
+    } else if (p->rank != SHIM_NOBODY && pair_seen(e)) {
         statement_bytes(e->site->record, p->bytes);
         event_peer(e->thread, e->site, p->rank, RECORD_SENT, p->bytes, 0);
     }

@@ -49,6 +49,10 @@ struct ring_out {
     uint32_t lock;
     bool careful;     /* several threads may publish, or `far` is there */
     struct twin *far; /* to another node, without slots here; NULL: through the board */
+    int32_t me;
+    uint32_t seen;                   /* of the receiver's board */
+    uint64_t eager;                  /* sends of so many bytes did not wait for their receive */
+    const struct ring_slot *answers; /* answer.h; NULL: not seen yet */
 };
 
 struct ring_in {
@@ -63,7 +67,9 @@ struct ring_in {
     uint8_t patience;              /* far: how often waiting may still be in vain */
     uint64_t newest;               /* far: the last that has come */
     int32_t rank, me;
-    uint32_t seen; /* of the sender's board */
+    uint32_t seen;             /* of the sender's board */
+    struct ring_slot *answers; /* answer.h; NULL: none made yet, */
+    bool no_answers;           /* nor will there be any */
     uint64_t taken[RING_SLOTS / 64];
     uint64_t least[RING_SIZES]; /* least transfer by power of two of the size; 0: none known */
 };

@@ -186,6 +186,7 @@ enum pending_kind {
     PENDING_MESSAGE, /* a matched message, until it is received */
     PENDING_RECV,
     PENDING_READ,
+    PENDING_SEND,      /* one that may wait for its receive */
     PENDING_SEND_INIT, /* persistent from here on */
     PENDING_RECV_INIT
 };
@@ -247,6 +248,9 @@ void requests_leave(void);
 enum { NO_TAG = INT32_MIN }; /* not matched by tags: no headers */
 void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
                    const struct comm_info *info, int rank, int tag, uint64_t bytes);
+/* A send that may end only when its receive is posted. */
+void request_track_send(struct event *e, MPI_Request request, struct stream *s, uint32_t number,
+                        uint64_t bytes);
 /* The same for a matched message that is being received. */
 void request_track_message(struct event *e, MPI_Request request, const struct pending *message);
 /* A persistent request, before it is started: the stream into which a header has gone. */

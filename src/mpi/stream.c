@@ -54,8 +54,11 @@ static void *new_ring_out(int32_t rank)
         slots = board_area(BOARD_RING, (uint64_t)rank, RING_SLOTS * sizeof(struct ring_slot));
     struct ring_out *r = slots || far ? arena_alloc(sizeof *r) : NULL;
     if (r)
-        *r = (struct ring_out){
-            .slots = slots, .next = 1, .careful = streams_multiple || far, .far = far};
+        *r = (struct ring_out){.slots = slots,
+                               .next = 1,
+                               .careful = streams_multiple || far,
+                               .far = far,
+                               .me = own_rank};
     return r;
 }
 

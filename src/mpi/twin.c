@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-enum { TWIN_TAG = 1, FETCH_MOST = 64 };
+enum { TWIN_TAG = 2, FETCH_MOST = 64 };
 
 /* What goes to one rank. Slots and requests are used in turn. */
 struct twin {

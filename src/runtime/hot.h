@@ -51,7 +51,8 @@ struct event {
     struct site *site;
     uint64_t begin, now; /* real */
     uint64_t ticks;      /* how long it took, in virtual time: once it is settled */
-    int64_t before;      /* the thread's delay when it began */
+    int64_t before;      /* the thread's delay when it began, */
+    int64_t inner;       /* and what was added until it ended */
 };
 
 /* The control words in the header; private zeros until there is one. */
@@ -166,7 +167,7 @@ struct ending {
     struct record_statement *record;
     struct thread *thread;
     uint64_t begin, now, ticks; /* as in struct event */
-    int64_t before;
+    int64_t before, inner;
 };
 
 /* The site's address is the return address in `frame`. Thread and record are not taken from the
@@ -217,6 +218,7 @@ HOT void event_end(struct event *e)
 {
     statement_open(e->site->record); /* first: between the clock and this it would seem to go on */
     e->now = clock_now();
+    e->inner = *e->thread->delay - e->before;
 }
 
 /* ---- virtual time ---- */
@@ -237,8 +239,33 @@ static inline void event_spent(struct thread *t, int64_t cost)
 /* The same, measured: since `began`, when the clock was read for it. */
 static inline void event_spent_since(struct thread *t, uint64_t began)
 {
-    event_spent(t, (int64_t)(clock_since(began, clock_now()) << RECORD_TIME_SHIFT) +
-                       t->short_cost.inside);
+    int64_t cost = (int64_t)(clock_since(began, clock_now()) << RECORD_TIME_SHIFT);
+    event_spent(t, cost + t->short_cost.inside);
+    t->measured += cost + t->short_cost.inside;
+}
+
+/* Where what is measured may itself account for parts of it. */
+struct spending {
+    uint64_t began;
+    int64_t known; /* accounted for */
+};
+
+static inline struct spending spending_begin(const struct thread *t)
+{
+    return (struct spending){clock_now(), -t->measured};
+}
+
+/* An event was begun, ended and settled meanwhile: the call is the program's. */
+static inline void spending_call(struct spending *s, const struct event *e)
+{
+    s->began += e->now - e->begin;
+    s->known += e->thread->full_cost.all - e->thread->full_cost.inside;
+}
+
+static inline void spending_end(struct thread *t, const struct spending *s)
+{
+    event_spent(t, -(s->known + t->measured));
+    event_spent_since(t, s->began);
 }
 
 /* By how much a meeting changes a delay that was `before` when it began, in 1/256 ticks. */
@@ -263,15 +290,16 @@ static inline void event_watched(struct thread *t, uint64_t ticks, int64_t cost)
     t->apart += cost;
 }
 
-/* The end of an event, into whose statement's odd section this falls. Whatever moved the delay
- * since it began has not passed in virtual time: a meeting, and probes in code that MPI called. */
+/* The end of an event, into whose statement's odd section this falls. What the delay has changed by
+ * while it lasted, `moved`, has not passed in virtual time: a meeting's doing, and that of probes
+ * in code that MPI called. Of it `met` is yet to come. */
 HOT uint64_t event_add(struct thread *t, struct record_statement *s, uint64_t begin, uint64_t now,
-                       int64_t before, int64_t moved, const struct event_cost *cost)
+                       int64_t moved, int64_t met, const struct event_cost *cost)
 {
-    int64_t delay = *t->delay + moved, real = (int64_t)(now - begin);
+    int64_t delay = *t->delay + met, real = (int64_t)(now - begin);
     int64_t time = real * (1 << RECORD_TIME_SHIFT) - cost->rounded;
-    if (UNLIKELY(delay != before))
-        time -= (delay - before) & t->taken;
+    if (UNLIKELY(moved))
+        time -= moved & t->taken;
     time >>= RECORD_TIME_SHIFT;
     if (UNLIKELY(time <= 0)) { /* an empty call, less what the clock takes; or the clock jumped */
         time = 0;
@@ -281,7 +309,7 @@ HOT uint64_t event_add(struct thread *t, struct record_statement *s, uint64_t be
     *t->delay = delay;
     t->block->delay = delay >> RECORD_TIME_SHIFT;
     if (UNLIKELY(t->watched))
-        event_watched(t, (uint64_t)time, moved + cost->all);
+        event_watched(t, (uint64_t)time, met + cost->all);
     s->open = 0;
     s->last = now;
     s->real += (uint64_t)real;
@@ -289,10 +317,10 @@ HOT uint64_t event_add(struct thread *t, struct record_statement *s, uint64_t be
     return (uint64_t)time;
 }
 
-HOT void event_add_met(struct thread *t, struct record_statement *s, int64_t moved, uint64_t sync,
+HOT void event_add_met(struct thread *t, struct record_statement *s, int64_t met, uint64_t sync,
                        uint64_t ticks)
 {
-    t->received += moved;
+    t->received += met;
     t->block->received = t->received >> RECORD_TIME_SHIFT;
     s->sync += sync < ticks ? sync : ticks;
 }
@@ -306,9 +334,9 @@ HOT void event_extra(struct thread *t)
 /* Nobody was met: the delay grows by the event's own cost. */
 HOT void event_settle(struct event *e)
 {
+    e->ticks =
+        event_add(e->thread, e->site->record, e->begin, e->now, e->inner, 0, &e->thread->full_cost);
     event_extra(e->thread);
-    e->ticks = event_add(e->thread, e->site->record, e->begin, e->now, e->before, 0,
-                         &e->thread->full_cost);
 }
 
 HOT struct meeting event_meeting(const struct event *e)
@@ -319,11 +347,11 @@ HOT struct meeting event_meeting(const struct event *e)
 /* Of the time `sync` ticks, if it took so long, were waiting for others. */
 HOT void event_settle_met(struct event *e, const struct meeting *m, uint64_t sync)
 {
-    int64_t moved = delay_moved(e->thread, e->before, m);
-    event_extra(e->thread);
-    e->ticks = event_add(e->thread, e->site->record, e->begin, e->now, e->before, moved,
+    int64_t met = delay_moved(e->thread, e->before, m);
+    e->ticks = event_add(e->thread, e->site->record, e->begin, e->now, e->inner + met, met,
                          &e->thread->full_cost);
-    event_add_met(e->thread, e->site->record, moved, sync, e->ticks);
+    event_add_met(e->thread, e->site->record, met, sync, e->ticks);
+    event_extra(e->thread);
 }
 
 /* The two halves of event_done, for those who go on to other statements in between. */
@@ -348,12 +376,13 @@ HOT void event_stop(struct ending *e, const struct site *site)
     statement_open(e->record);
     e->now = short_clock();
     e->thread = site->thread;
+    e->inner = *e->thread->delay - e->before;
 }
 
 HOT void event_settle_short(struct ending *e)
 {
     e->ticks =
-        event_add(e->thread, e->record, e->begin, e->now, e->before, 0, &e->thread->short_cost);
+        event_add(e->thread, e->record, e->begin, e->now, e->inner, 0, &e->thread->short_cost);
 }
 
 HOT struct meeting event_meeting_short(const struct ending *e)
@@ -363,10 +392,10 @@ HOT struct meeting event_meeting_short(const struct ending *e)
 
 HOT void event_settle_short_met(struct ending *e, const struct meeting *m, uint64_t sync)
 {
-    int64_t moved = delay_moved(e->thread, e->before, m);
-    e->ticks =
-        event_add(e->thread, e->record, e->begin, e->now, e->before, moved, &e->thread->short_cost);
-    event_add_met(e->thread, e->record, moved, sync, e->ticks);
+    int64_t met = delay_moved(e->thread, e->before, m);
+    e->ticks = event_add(e->thread, e->record, e->begin, e->now, e->inner + met, met,
+                         &e->thread->short_cost);
+    event_add_met(e->thread, e->record, met, sync, e->ticks);
 }
 
 HOT void event_shut(const struct ending *e)

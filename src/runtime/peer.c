@@ -64,7 +64,8 @@ void event_near_peer(struct site *site, int32_t rank, int32_t world, uint32_t di
     struct peer_index *x = &site->peers;
     struct record_peer *p = x->mask ? find(x, world, direction)->record : NULL;
     if (p)
-        *near_peer(site, rank, direction) = (struct near_peer){.record = p, .rank = rank, .world = world, .tag = NEAR_NONE};
+        *near_peer(site, rank, direction) =
+            (struct near_peer){.record = p, .rank = rank, .world = world, .tag = NEAR_NONE};
 }
 
 void event_near_none(struct site *site)

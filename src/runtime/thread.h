@@ -31,8 +31,8 @@ struct stream; /* of the MPI layer */
 /* A rank in the site's last communicator, and where its messages are counted. */
 struct near_peer {
     struct record_peer *record;
-    int32_t rank;  /* NEAR_NONE: empty */
-    int32_t world; /* the same process in MPI_COMM_WORLD */
+    int32_t rank;          /* NEAR_NONE: empty */
+    int32_t world;         /* the same process in MPI_COMM_WORLD */
     struct stream *stream; /* of the messages with `tag`; NULL: they have no headers */
     int32_t tag;           /* the last one; NEAR_NONE: not known */
 };
@@ -100,6 +100,7 @@ struct thread {
     struct site *near_site[NEAR_SITES];
     int64_t own_delay;
     int64_t received; /* of the delay, in 1/256 ticks: what came from others */
+    int64_t measured; /* of it: what slow paths have cost */
     uint64_t extra;   /* a test's wish: ticks that every event is to cost more */
     uint32_t block_index;
     uint32_t statement_count;
@@ -107,7 +108,7 @@ struct thread {
     uint32_t shift, slot_mask, slot_count;
     struct probe_thread *probes; /* NULL: none yet */
     struct site *others;         /* statement 0 of the block, for what does not fit */
-    struct site *unseen;         /* for events while measurement is off; no reader sees its record */
+    struct site *unseen; /* for events while measurement is off; no reader sees its record */
     struct record_cursor statements, peers;
     void *scratch; /* for calls with long arrays of requests; kept for the next one */
     size_t scratch_bytes;

@@ -63,7 +63,9 @@ def pending():
     run.expect("isend", "MPI_Isend", lt.uniform(2, n, size), sent=both)
     run.expect("wait", "MPI_Wait", lt.uniform(2, n - n // 2, 0))
     run.expect("waitall", "MPI_Waitall", lt.uniform(2, 1, 0))
-    lt.equal(run.report.get("warnings"), [], "5,000 pending requests fit the table")
+    # More are under way at once than headers are kept for: that is said, and nothing else.
+    lt.equal([w for w in run.report.get("warnings") if "header" not in w], [],
+             "5,000 pending requests fit the table")
 
 
 def large_counts():

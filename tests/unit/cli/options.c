@@ -12,6 +12,7 @@ struct values {
     int number;
     double seconds;
     const char *text;
+    int choice;
 };
 
 #define AT(member) .offset = offsetof(struct values, member)
@@ -33,6 +34,11 @@ static const struct option_entry table[] = {
      .help = "seconds",
      .min = 0,
      .max = 60},
+    {.name = "choice",
+     .kind = OPTION_CHOICE,
+     AT(choice),
+     .value = "all|some|none",
+     .help = "one of them"},
     {.name = "text", .letter = 't', .kind = OPTION_STRING, AT(text), .value = "T", .help = "text"},
     OPTIONS_END,
 };
@@ -69,6 +75,9 @@ static void words_accepted(void)
     ok(PARSE(false, "-fxn", "9") == 0 && values.flag && values.other && values.number == 9,
        "letters together");
     ok(PARSE(false, "--wait", "0.5") == 0 && values.seconds == 0.5, "seconds with a fraction");
+    ok(PARSE(false, "--choice", "none") == 0 && values.choice == 2 &&
+           PARSE(false, "--choice=all") == 0 && values.choice == 0,
+       "one of some words");
     ok(PARSE(false, "--", "--flag") == 1 && !values.flag, "-- ends the options");
     ok(PARSE(true, "-f", "prog", "-x", "--", "y") == 4 && !values.other,
        "with stop, the first operand ends them");
@@ -92,6 +101,8 @@ static void words_refused(void)
     refused(PARSE(false, "--number", "1.5"), "whole");
     refused(PARSE(false, "--number", "5x"), "5x");
     refused(PARSE(false, "--wait", "nan"), "nan");
+    refused(PARSE(false, "--choice", "so"), "one of all|some|none");
+    refused(PARSE(false, "--choice", ""), "one of all|some|none");
 }
 
 static int parse_string(const char *text)

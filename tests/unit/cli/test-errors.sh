@@ -60,6 +60,8 @@ refuses "ctl of a job that is not there" "no such job" "$loupe" ctl 0123 measure
 refuses "ctl of what does not exist yet" "does not exist yet" "$loupe" ctl 0123 critical-path on
 refuses "ctl with a wrong budget" "0.01% to 100%, or off" "$loupe" ctl 0123 budget 500%
 refuses "a budget that is none" "0.01% to 100%, or off" "$loupe" run --budget much -- true
+refuses "a compensation that is none" "one of full|local|none" \
+    env LOUPE=compensation=some "$loupe" run -- true
 refuses "ctl with a wrong value" "possible: on, off, reset" "$loupe" ctl 0123 measurement maybe
 refuses "shared memory that cannot be used" "LOUPE_SHM_DIR" \
     env LOUPE_SHM_DIR=/nonexistent "$loupe" run -- true
