@@ -15,8 +15,9 @@ int abi_open(void *(*symbol)(const char *name))
     abi.datatype_null = symbol("ompi_mpi_datatype_null");
     abi.byte = symbol("ompi_mpi_byte");
     abi.no_op = symbol("ompi_mpi_op_no_op");
+    abi.errors_return = symbol("ompi_mpi_errors_return");
     return abi.comm_world && abi.comm_self && abi.comm_null && abi.request_null &&
-                   abi.datatype_null && abi.byte && abi.no_op
+                   abi.datatype_null && abi.byte && abi.no_op && abi.errors_return
                ? 0
                : -ENOENT;
 }

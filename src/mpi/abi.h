@@ -22,6 +22,7 @@ struct abi_constants {
     MPI_Request request_null;
     MPI_Datatype datatype_null, byte;
     MPI_Op no_op;
+    MPI_Errhandler errors_return;
 };
 extern struct abi_constants abi;
 #define ABI_COMM_WORLD    abi.comm_world
@@ -31,6 +32,7 @@ extern struct abi_constants abi;
 #define ABI_DATATYPE_NULL abi.datatype_null
 #define ABI_BYTE          abi.byte
 #define ABI_NO_OP         abi.no_op
+#define ABI_ERRORS_RETURN abi.errors_return
 
 static inline uint64_t abi_status_bytes(const MPI_Status *s)
 {
@@ -58,6 +60,7 @@ static inline bool abi_status_plain(const MPI_Status *s, uint64_t *bytes)
 #define ABI_DATATYPE_NULL MPI_DATATYPE_NULL
 #define ABI_BYTE          MPI_BYTE
 #define ABI_NO_OP         MPI_NO_OP
+#define ABI_ERRORS_RETURN MPI_ERRORS_RETURN
 
 static inline uint64_t abi_status_bytes(const MPI_Status *s)
 {

@@ -3,6 +3,9 @@
  * found out. */
 #include "mpi/pair.h"
 
+#include "mpi/nodes.h"
+#include "mpi/twin.h"
+
 #include "record/place.h"
 
 #include <stdlib.h>
@@ -42,20 +45,44 @@ void pair_calibrate(void)
     pair_take_cost = (int64_t)(take << RECORD_TIME_SHIFT) / TRIES;
 }
 
+struct token {
+    struct board_token board;
+    uint64_t node; /* nodes_id() */
+};
+
+static struct nodes nodes;
+
+/* A file system that nodes share shows the board of a rank on another one, but memory it is not. */
+static void know_boards(struct token *all, int size, int rank)
+{
+    struct board_token *boards = pages_alloc((size_t)size * sizeof *boards);
+    for (int i = 0; boards && i < size; i++)
+        if (all[i].node == all[rank].node)
+            boards[i] = all[i].board;
+    if (boards && !board_know(boards, size, rank))
+        streams_open(size, rank, shim_multiple);
+    pages_free(boards, (size_t)size * sizeof *boards);
+}
+
 enum { NO_MEMORY = 2 }; /* in `spilled` of a token: this rank cannot find out about sizes */
 
 /* False: some rank lacks memory. */
-static bool know(const struct board_token *all, int size, int rank)
+static bool know(struct token *all, int size, int rank, struct record_header *h)
 {
     uint64_t nonce = 0;
     bool able = true;
     for (int i = 0; i < size; i++) {
-        nonce = nonce ? nonce : all[i].nonce;
-        able &= !(all[i].spilled & NO_MEMORY);
+        nonce = nonce ? nonce : all[i].board.nonce;
+        able &= !(all[i].board.spilled & NO_MEMORY);
     }
     comm_world_nonce(nonce);
-    if (nonce && !board_know(all, size, rank))
-        streams_open(size, rank, shim_multiple);
+    if (nonce && !nodes_open(&nodes, size, rank)) {
+        for (int i = 0; i < size; i++)
+            nodes_add(&nodes, i, all[i].node, all[i].board.nonce);
+        clocks_open(shim_twin, &nodes, h);
+        twins_open(shim_twin, &nodes, h);
+        know_boards(all, size, rank);
+    }
     return able;
 }
 
@@ -101,27 +128,28 @@ static void find_eager(char *memory, int size, int rank)
 }
 
 /* All ranks come here or none: it is collective. One that has no board says so. */
-void pair_open(bool there)
+void pair_open(struct record_header *h)
 {
-    struct board_token mine = {0};
+    struct token mine = {.node = nodes_id()};
     int rank = 0, size = 0;
     if (PM(Comm_dup)(ABI_COMM_WORLD, &shim_twin) != MPI_SUCCESS)
         return;
     shim_twin_known = true;
+    PM(Comm_set_errhandler)(shim_twin, ABI_ERRORS_RETURN);
     PM(Comm_rank)(shim_twin, &rank);
     PM(Comm_size)(shim_twin, &size);
     const char *dir = getenv(PLACE_ENV_JOB_DIR);
-    if (there && dir)
-        board_open(&mine, dir, getenv(PLACE_ENV_SPILL));
+    if (h && dir)
+        board_open(&mine.board, dir, getenv(PLACE_ENV_SPILL));
     size_t bytes = (size_t)size * sizeof mine;
-    struct board_token *all = pages_alloc(bytes);
+    struct token *all = pages_alloc(bytes);
     char *memory = pages_alloc(2 * (size_t)LADDER_BYTES);
-    mine.spilled |= memory ? 0 : NO_MEMORY;
+    mine.board.spilled |= memory ? 0 : NO_MEMORY;
     int result = MPI_ERR_OTHER;
     if (all)
         result = PM(Allgather)(&mine, (int)sizeof mine, ABI_BYTE, all, (int)sizeof mine, ABI_BYTE,
                                shim_twin);
-    if (result == MPI_SUCCESS && know(all, size, rank))
+    if (result == MPI_SUCCESS && know(all, size, rank, h))
         find_eager(memory, size, rank);
     pages_free(all, bytes);
     pages_free(memory, 2 * (size_t)LADDER_BYTES);
@@ -130,7 +158,11 @@ void pair_open(bool there)
 
 void pair_close(void)
 {
-    if (shim_twin_known)
+    struct record_header *h = loupe_process.writer.header;
+    if (shim_twin_known) {
+        twins_close();
+        clocks_close(shim_twin, h);
         PM(Comm_free)(&shim_twin);
+    }
     shim_twin_known = false;
 }

@@ -122,9 +122,10 @@ void life_init_end(int result, int level, void *address, uint32_t call)
         shim_world_known = PM(Comm_group)(ABI_COMM_WORLD, &shim_world) == MPI_SUCCESS;
         PM(Query_thread)(&level); /* the environment can ask for more than the program did */
         begin_rank(h, level);
+        clock_measure(h);
     }
     if (result == MPI_SUCCESS) /* the others wait for this one too, monitored or not */
-        pair_open(h && h->mpi_phase == RECORD_MPI_INITIALIZING);
+        pair_open(h && h->mpi_phase == RECORD_MPI_INITIALIZING ? h : NULL);
     if (h && result == MPI_SUCCESS && h->mpi_phase == RECORD_MPI_INITIALIZING) {
         record_init(address, call);
         rank_has_begun(h, left);
@@ -176,7 +177,9 @@ void life_finalize_begin(void)
         if (loupe_tls.self)
             preempt_end(loupe_tls.self);
         clock_measure(h);
-        pair_close();
+    }
+    pair_close(); /* collective, as pair_open is */
+    if (h && h->mpi_phase == RECORD_MPI_INITIALIZED) {
         if (shim_world_known)
             PM(Group_free)(&shim_world);
         shim_world_known = false;

@@ -91,8 +91,9 @@ void pair_withdraw(struct stream *s)
     struct ring_out *r = s->out;
     if (streams_multiple)
         slow_lock(&r->lock);
-    const struct ring_slot *last = &r->slots[(r->next - 1) % RING_SLOTS];
-    if (last->key == s->key && last->stream == s->count && ring_withdraw(r))
+    if (r->far)
+        stream_withdraw_far(s);
+    else if (ring_is_last(r, s->key, s->count) && ring_withdraw(r))
         s->count--;
     if (streams_multiple)
         slow_unlock(&r->lock);
@@ -101,7 +102,7 @@ void pair_withdraw(struct stream *s)
 void sending_end(const struct sending *s, struct event *e, int result, int dest, int tag)
 {
     if (LIKELY(result == MPI_SUCCESS)) {
-        if (!s->stream || !s->stream->loose)
+        if (stream_kept(s->stream))
             near_stream(e->site, dest, RECORD_SENT, tag, s->stream);
     } else if (s->stream) {
         pair_withdraw(s->stream);
@@ -300,7 +301,7 @@ void receiving_end(struct receiving *r, struct event *e, int result, const MPI_S
     uint64_t spent = clock_since(began, clock_now());
     pairing_settle(e, &p);
     event_spent(e->thread, (int64_t)(spent << RECORD_TIME_SHIFT) + e->thread->short_cost.inside);
-    if (well && r->stream && !r->stream->loose && e->site->comm_info == r->info)
+    if (well && r->stream && stream_kept(r->stream) && e->site->comm_info == r->info)
         near_stream(e->site, status->MPI_SOURCE, RECORD_RECEIVED, status->MPI_TAG, r->stream);
 }
 
@@ -335,7 +336,7 @@ static int end_long(struct ending *ending, struct site *site, int result, const 
     if (r.info && result == MPI_SUCCESS)
         count_message(&e, r.info, status->MPI_SOURCE, RECORD_RECEIVED, abi_status_bytes(status),
                       e.ticks);
-    if (r.stream && !r.stream->loose)
+    if (r.stream && stream_kept(r.stream))
         near_stream(site, status->MPI_SOURCE, RECORD_RECEIVED, status->MPI_TAG, r.stream);
     event_shut(ending);
     return result;

@@ -29,8 +29,8 @@ static inline bool pair_waits(const struct stream *s, uint64_t bytes)
 {
     return bytes >= ANSWER_BYTES && bytes > pair_eager && bytes > s->out->eager;
 }
-/* In MPI_Init: everybody's board becomes known to everybody. `there`: this rank is monitored. */
-void pair_open(bool there);
+/* In MPI_Init: everybody's board becomes known to everybody. NULL: this rank is not monitored. */
+void pair_open(struct record_header *h);
 void pair_close(void);
 
 /* An event of which nothing is to be recorded because measurement is off; false: it is not that. */
@@ -122,7 +122,7 @@ HOT uint64_t pairing_sync(const struct pairing *p)
 /* Takes the header; what that costs is looked at now and then. */
 HOT bool pair_take(struct stream *s, uint32_t number, uint64_t bytes, struct header *h)
 {
-    if (LIKELY(number % 32))
+    if (LIKELY(number % 32) || s->far)
         return stream_take(s, number, bytes, h);
     uint64_t begin = short_clock();
     bool found = stream_take(s, number, bytes, h);

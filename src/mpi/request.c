@@ -212,7 +212,7 @@ void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
         new.bytes = 0; /* what arrives counts, not the room for it */
         if (new.rank >= 0 && e->site->comm_info == info) {
             event_near_peer(e->site, rank, new.rank, RECORD_RECEIVED);
-            if (!new.listed)
+            if (!new.listed && stream_kept(new.stream))
                 near_stream(e->site, rank, RECORD_RECEIVED, tag, new.stream);
         }
     }

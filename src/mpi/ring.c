@@ -8,9 +8,18 @@ static const struct ring_slot nothing;
 
 enum slot_state { SLOT_THERE, SLOT_NOT_YET, SLOT_OVERRUN };
 
-void ring_open_in(struct ring_in *r, int32_t rank, int32_t me)
+const struct ring_carrier *ring_carrier;
+
+void ring_open_in(struct ring_in *r, int32_t rank, int32_t me, struct ring_slot *slots)
 {
-    *r = (struct ring_in){.at = &nothing, .low = 1, .rank = rank, .me = me};
+    *r = (struct ring_in){.at = &nothing,
+                          .low = 1,
+                          .rank = rank,
+                          .me = me,
+                          .slots = slots,
+                          .far = slots,
+                          .no_answers = slots,
+                          .patience = RING_PATIENCE};
 }
 
 static bool seen(struct ring_in *r)
@@ -143,9 +152,51 @@ static bool search(struct ring_in *r, const struct wanted *w, struct header *h,
         *result = seen == SEEN_TAKE ? take(r, n, w, h, size) : missed(r);
         return true;
     }
-    *result = r->lost ? missed(r) : RING_NONE;
-    r->partial |= *result == RING_NONE;
+    *result = r->lost && !r->far ? missed(r) : RING_NONE;
+    r->partial |= *result == RING_NONE && !r->far;
     return true;
+}
+
+void ring_arrive(struct ring_in *r, const struct ring_slot *slot)
+{
+    int32_t ahead = (int32_t)(slot->number - (uint32_t)r->newest);
+    if (ahead <= 0) /* they come in order */
+        return;
+    struct ring_slot *slots = (struct ring_slot *)r->slots;
+    uint64_t n = r->newest + (uint32_t)ahead;
+    /* Those in between were not sent: nobody finds anything in them. */
+    uint64_t first = n - r->newest > RING_SLOTS ? n - RING_SLOTS : r->newest + 1;
+    for (uint64_t gap = first; gap < n; gap++)
+        slots[gap % RING_SLOTS] = (struct ring_slot){.number = (uint32_t)gap};
+    slots[n % RING_SLOTS] = *slot;
+    r->newest = n;
+    struct ring_slot *last = &slots[(n - 1) % RING_SLOTS];
+    if (slot->statement == RING_VOID) {
+        slots[n % RING_SLOTS] = (struct ring_slot){.number = (uint32_t)n};
+        if (last->key == slot->key && last->stream == slot->stream)
+            *last = (struct ring_slot){.number = (uint32_t)(n - 1)};
+    }
+}
+
+/* On another node, so it may still be on its way. */
+static enum ring_result take_far(struct ring_in *r, const struct wanted *w, struct header *h)
+{
+    enum ring_result result = RING_NONE;
+    uint64_t since = clock_now();
+    bool more = true, again = true;
+    while (again) {
+        again = more; /* what the last time brings is still looked at */
+        for (int tries = 0; tries < TRIES && !search(r, w, h, &result); tries++)
+            result = RING_NONE; /* what was overrun has been left behind */
+        if (result != RING_NONE)
+            break;
+        more = more && ring_carrier->fetch(r, since);
+    }
+    if (result == RING_FOUND)
+        r->patience = RING_PATIENCE;
+    else if (result == RING_NONE && r->patience)
+        r->patience--;
+    return result == RING_NONE ? missed(r) : result;
 }
 
 enum ring_result ring_take_slow(struct ring_in *r, uint32_t key, enum ring_order order,
@@ -157,6 +208,10 @@ enum ring_result ring_take_slow(struct ring_in *r, uint32_t key, enum ring_order
     if (!seen(r)) {
         r->partial = true;
         return RING_NONE;
+    }
+    if (r->far) {
+        result = take_far(r, &w, h);
+        done = true;
     }
     for (int tries = 0; !done && tries < TRIES; tries++)
         done = search(r, &w, h, &result);

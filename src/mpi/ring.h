@@ -24,6 +24,7 @@
 enum { RING_SLOTS = 512, RING_SIZES = 40, RING_SIZE_BITS = 12 };
 #define RING_MARK  0x80000000u /* in a number: the slot is about to hold it */
 #define RING_LOOSE 0x80000000u /* in a statement: the sender has not counted this stream */
+#define RING_VOID  0xffffffffu /* as statement, between nodes: the header before it is withdrawn */
 
 struct ring_slot {
     uint32_t number;
@@ -43,9 +44,11 @@ struct header {
 };
 
 struct ring_out {
-    struct ring_slot *slots; /* NULL: no room for it; messages go without */
+    struct ring_slot *slots; /* in the board */
     uint64_t next;           /* number of the next header; the first is 1 */
     uint32_t lock;
+    bool careful;     /* several threads may publish, or `far` is there */
+    struct twin *far; /* to another node, without slots here; NULL: through the board */
     int32_t me;
     uint32_t seen;                   /* of the receiver's board */
     uint64_t eager;                  /* sends of so many bytes did not wait for their receive */
@@ -60,6 +63,9 @@ struct ring_in {
     uint32_t ahead;                /* taken ones above `low` */
     uint32_t lost;                 /* overwritten before they were taken, and not yet missed */
     bool partial;                  /* some of its messages have no header at all */
+    bool far;                      /* from another node: `slots` are ours, filled by ring_arrive */
+    uint8_t patience;              /* far: how often waiting may still be in vain */
+    uint64_t newest;               /* far: the last that has come */
     int32_t rank, me;
     uint32_t seen;             /* of the sender's board */
     struct ring_slot *answers; /* answer.h; NULL: none made yet, */
@@ -78,8 +84,27 @@ enum ring_result {
 /* For what is not to be found by its number in the stream. */
 enum ring_order { RING_BY_NUMBER, RING_BY_ORDER };
 
-/* Messages from `rank` to `me`. */
-void ring_open_in(struct ring_in *r, int32_t rank, int32_t me);
+/* Messages from `rank` to `me`; `slots` NULL: they are in that rank's board. */
+void ring_open_in(struct ring_in *r, int32_t rank, int32_t me, struct ring_slot *slots);
+/*
+ * Between nodes the sender's slots travel as messages of our own (twin.h), and the receiver keeps
+ * the last RING_SLOTS of each sender as the board of that rank would. What has not come when it is
+ * wanted counts as lost: that it was never published cannot be known.
+ */
+void ring_arrive(struct ring_in *r, const struct ring_slot *slot);
+/* Who carries them; set by twin.c, which knows MPI. */
+struct ring_carrier {
+    struct twin *(*to)(int32_t rank); /* NULL: nothing can go there */
+    bool (*from)(int32_t rank);       /* can anything come from there? */
+    /* Never waits: what there is no room for is not sent. */
+    void (*send)(struct twin *to, const struct ring_slot *slot);
+    /* Fetches what has come for anyone; false: no use to go on asking for a header of `r`, which
+     * has been asked for since `since`. */
+    bool (*fetch)(const struct ring_in *r, uint64_t since);
+};
+extern const struct ring_carrier *ring_carrier; /* NULL: there are no other nodes */
+enum { RING_PATIENCE = 4 };
+
 enum ring_result ring_take_slow(struct ring_in *r, uint32_t key, enum ring_order order,
                                 uint32_t stream, uint64_t bytes, struct header *h);
 
@@ -90,6 +115,16 @@ static inline uint32_t ring_size(uint64_t bytes)
     return (uint32_t)(bytes ^ bytes >> RING_SIZE_BITS) & ((1u << RING_SIZE_BITS) - 1);
 }
 
+HOT void ring_fill(struct ring_slot *s, uint32_t key, uint32_t stream, uint64_t begin,
+                   int64_t delay, uint32_t statement, uint64_t bytes)
+{
+    s->key = key;
+    s->begin = begin;
+    s->delay = (int64_t)((uint64_t)delay << RING_SIZE_BITS | ring_size(bytes));
+    s->stream = stream;
+    s->statement = statement;
+}
+
 HOT void ring_publish(struct ring_out *r, uint32_t key, uint32_t stream, uint64_t begin,
                       int64_t delay, uint32_t statement, uint64_t bytes)
 {
@@ -97,11 +132,7 @@ HOT void ring_publish(struct ring_out *r, uint32_t key, uint32_t stream, uint64_
     struct ring_slot *s = &r->slots[n % RING_SLOTS];
     __atomic_store_n(&s->number, (uint32_t)n ^ RING_MARK, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    s->key = key;
-    s->begin = begin;
-    s->delay = (int64_t)((uint64_t)delay << RING_SIZE_BITS | ring_size(bytes));
-    s->stream = stream;
-    s->statement = statement;
+    ring_fill(s, key, stream, begin, delay, statement, bytes);
     __atomic_store_n(&s->number, (uint32_t)n, __ATOMIC_RELEASE);
     /* The reader had the line after the next one last; by the next time it is ours. */
     __builtin_prefetch(&r->slots[(n + 2) % RING_SLOTS], 1);
@@ -137,6 +168,11 @@ HOT enum ring_result ring_take(struct ring_in *r, uint32_t key, uint32_t stream,
 bool ring_peek(struct ring_in *r, uint32_t key, struct header *h);
 /* The header that was published last is of a message that was not sent after all. */
 bool ring_withdraw(struct ring_out *r);
+static inline bool ring_is_last(const struct ring_out *r, uint32_t key, uint32_t stream)
+{
+    const struct ring_slot *last = &r->slots[(r->next - 1) % RING_SLOTS];
+    return last->key == key && last->stream == stream;
+}
 
 /* How long a message of this size takes at least, learnt from those that were waited for since
  * before they were sent: `since` is when the waiting began, `until` when it ended. */

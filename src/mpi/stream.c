@@ -44,22 +44,33 @@ static uint64_t mix(uint64_t comm, int32_t rank, int32_t tag)
     return x ^ x >> 29;
 }
 
+/* To another node nobody could read it: it is carried there. */
 static void *new_ring_out(int32_t rank)
 {
-    if (!board_of(rank)) /* on another node: nobody could read it */
-        return NULL;
-    void *slots = board_area(BOARD_RING, (uint64_t)rank, RING_SLOTS * sizeof(struct ring_slot));
-    struct ring_out *r = slots ? arena_alloc(sizeof *r) : NULL;
+    bool here = board_of(rank);
+    struct twin *far = !here && ring_carrier ? ring_carrier->to(rank) : NULL;
+    void *slots = NULL;
+    if (here)
+        slots = board_area(BOARD_RING, (uint64_t)rank, RING_SLOTS * sizeof(struct ring_slot));
+    struct ring_out *r = slots || far ? arena_alloc(sizeof *r) : NULL;
     if (r)
-        *r = (struct ring_out){.slots = slots, .next = 1, .me = own_rank};
+        *r = (struct ring_out){.slots = slots,
+                               .next = 1,
+                               .careful = streams_multiple || far,
+                               .far = far,
+                               .me = own_rank};
     return r;
 }
 
 static void *new_ring_in(int32_t rank)
 {
-    struct ring_in *r = board_of(rank) ? arena_alloc(sizeof *r) : NULL;
+    bool here = board_of(rank);
+    struct ring_slot *slots = NULL;
+    if (!here && ring_carrier && ring_carrier->from(rank))
+        slots = pages_alloc(RING_SLOTS * sizeof *slots);
+    struct ring_in *r = here || slots ? arena_alloc(sizeof *r) : NULL;
     if (r) {
-        ring_open_in(r, rank, own_rank);
+        ring_open_in(r, rank, own_rank, slots);
         if (known_count < sizeof known / sizeof *known)
             known[known_count++] = r;
     }
@@ -81,10 +92,13 @@ static void fill(struct stream *s, struct streams *way, uint64_t comm, int32_t r
 {
     *s = (struct stream){
         .comm = comm, .rank = rank, .tag = tag, .key = (uint32_t)(mix(comm, 0, tag) >> 16)};
-    if (way == &out)
+    if (way == &out) {
         s->out = ring_of(way, rank);
-    else
+        s->far = s->out && s->out->far;
+    } else {
         s->in = ring_of(way, rank);
+        s->far = s->in && s->in->far;
+    }
 }
 
 static struct stream *find(struct streams *way, uint64_t comm, int32_t rank, int32_t tag,
@@ -131,6 +145,39 @@ struct stream *stream_to(uint64_t comm, int32_t rank, int32_t tag, struct stream
 struct stream *stream_from(uint64_t comm, int32_t rank, int32_t tag, struct stream *spare)
 {
     return ask(&in, comm, rank, tag, spare);
+}
+
+struct ring_in *streams_ring_from(int32_t rank)
+{
+    return rank >= 0 && rank < ranks ? ring_of(&in, rank) : NULL;
+}
+
+void stream_publish_careful(struct stream *s, uint64_t begin, int64_t delay, uint32_t statement,
+                            uint64_t bytes)
+{
+    struct ring_out *r = s->out;
+    if (streams_multiple)
+        slow_lock(&r->lock);
+    s->count++;
+    if (r->far) {
+        struct ring_slot slot;
+        ring_fill(&slot, s->key, s->count, begin, delay, statement, bytes);
+        slot.number = (uint32_t)r->next++;
+        ring_carrier->send(r->far, &slot);
+    } else {
+        ring_publish(r, s->key, s->count, begin, delay, statement, bytes);
+    }
+    if (streams_multiple)
+        slow_unlock(&r->lock);
+}
+
+/* The message was not sent: the next one gets its number, and there must not be two of that. */
+void stream_withdraw_far(struct stream *s)
+{
+    struct ring_out *r = s->out;
+    struct ring_slot slot = {
+        .number = (uint32_t)r->next++, .key = s->key, .stream = s->count--, .statement = RING_VOID};
+    ring_carrier->send(r->far, &slot);
 }
 
 /* Not counted by us, or with messages in between that had no header. */

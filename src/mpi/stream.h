@@ -32,6 +32,7 @@ struct stream {
     uint32_t unsent; /* numbers given to messages that had no header */
     int32_t rank, tag;
     bool loose;
+    bool far; /* from or to another node */
     /* With MPI_THREAD_MULTIPLE: threads inside a blocking receive of it; more than one at once, so
      * that their order is not known. */
     bool contested;
@@ -43,24 +44,39 @@ struct stream {
 /* `ranks` of the world; once, after board_know. */
 int streams_open(int32_t ranks, int32_t me, bool multiple);
 extern bool streams_multiple;
+/* The ring of what a rank sends us, made if need be; NULL: none to be had. For who brings headers
+ * from other nodes. */
+struct ring_in *streams_ring_from(int32_t rank);
 
 /* Messages to `rank` of the world, or from it; slow, to be kept by who asks. NULL: no headers there
- * (an unknown communicator, another node). Beyond the cap it is *spare, filled in: not to be kept.
+ * (an unknown communicator, a rank without Loupe). Beyond the cap it is *spare, filled in: not to
+ * be kept.
  */
 struct stream *stream_to(uint64_t comm, int32_t rank, int32_t tag, struct stream *spare);
 struct stream *stream_from(uint64_t comm, int32_t rank, int32_t tag, struct stream *spare);
+
+/* Of several threads, or to another node. */
+void stream_publish_careful(struct stream *s, uint64_t begin, int64_t delay, uint32_t statement,
+                            uint64_t bytes);
+
+void stream_withdraw_far(struct stream *s); /* the last header, with its lock held */
 
 /* Before the message is sent. */
 HOT void stream_publish(struct stream *s, uint64_t begin, int64_t delay, uint32_t statement,
                         uint64_t bytes)
 {
     struct ring_out *r = s->out;
-    if (UNLIKELY(streams_multiple))
-        slow_lock(&r->lock);
     uint32_t loose = UNLIKELY(s->loose) ? RING_LOOSE : 0;
-    ring_publish(r, s->key, ++s->count, begin, delay, (statement & ~RING_LOOSE) | loose, bytes);
-    if (UNLIKELY(streams_multiple))
-        slow_unlock(&r->lock);
+    if (UNLIKELY(r->careful))
+        stream_publish_careful(s, begin, delay, (statement & ~RING_LOOSE) | loose, bytes);
+    else
+        ring_publish(r, s->key, ++s->count, begin, delay, (statement & ~RING_LOOSE) | loose, bytes);
+}
+
+/* May who asked for it keep it, to go the short way with it? That one is for rings at hand. */
+static inline bool stream_kept(const struct stream *s)
+{
+    return !s || (!s->loose && !s->far);
 }
 
 /* The number of the next receive from it. */

@@ -150,7 +150,11 @@ struct record_header {
     uint64_t realtime_origin_ns;
     uint64_t ticks_per_event; /* calibrated cost of one event to the program, times 1024 */
     uint32_t compensation;    /* enum record_compensation */
+    /* Of other nodes, seen from here; 0: there are none. The drift is known at the end. */
+    uint32_t clock_error; /* nanoseconds by which their moments may be wrong at most */
+    int32_t clock_drift;  /* parts per billion: how much faster than ours the farthest one runs */
     uint32_t spare2;
+    uint64_t carried; /* headers that came from other nodes */
 
     /* moments, in ticks; 0: not yet */
     uint64_t started;

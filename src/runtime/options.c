@@ -60,3 +60,12 @@ bool options_calibrated(void)
     const char *value = find("cost");
     return value && !strncmp(value, "calibrated", 10);
 }
+
+bool options_clock_skew(double *ns, double *ppm)
+{
+    const char *value = find("clock-skew");
+    char *end = NULL;
+    *ns = value ? strtod(value, &end) : 0;
+    *ppm = end && *end == ':' ? strtod(end + 1, NULL) : 0;
+    return value;
+}

@@ -3,6 +3,8 @@
 #ifndef LOUPE_RUNTIME_OPTIONS_H
 #define LOUPE_RUNTIME_OPTIONS_H
 
+#include "record/export.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,5 +16,8 @@ uint32_t options_compensation(void);
 uint64_t options_extra_delay(void);
 /* cost=calibrated: for a test, which shows that what probes cost has to be measured in place. */
 bool options_calibrated(void);
+/* clock-skew=NS:PPM: for a test, whose nodes have one clock in truth: this one is ahead of the
+ * others by so much and runs so much faster, as far as they can see. */
+bool options_clock_skew(double *ns, double *ppm) EXPORT_AS(options_clock_skew);
 
 #endif

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "mpi/twin.h"
+
+#include "mpi/stream.h"
+
+#include <sched.h>
+
+enum { TWIN_TAG = 2, FETCH_MOST = 64 };
+
+/* What goes to one rank. Slots and requests are used in turn. */
+struct twin {
+    int32_t rank;
+    uint64_t sent;
+    MPI_Request end;
+    MPI_Request requests[RING_SLOTS];
+    struct ring_slot slots[RING_SLOTS];
+};
+
+static MPI_Comm ours;
+static bool opened;
+static const struct nodes *nodes;
+static struct twin *twins[TWINS_MAX];
+static uint32_t twin_count, source_count;
+static uint64_t patience_ticks;
+static struct record_header *header;
+
+/* What has failed is over too. */
+static bool done(MPI_Request *request)
+{
+    int flag = 0;
+    return *request == ABI_REQUEST_NULL ||
+           PM(Test)(request, &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS || flag;
+}
+
+static struct twin *to(int32_t rank)
+{
+    struct twin *t =
+        nodes->monitored[rank] && twin_count < TWINS_MAX ? pages_alloc(sizeof *t) : NULL;
+    if (!t)
+        return NULL;
+    t->rank = rank;
+    t->end = ABI_REQUEST_NULL;
+    for (int i = 0; i < RING_SLOTS; i++)
+        t->requests[i] = ABI_REQUEST_NULL;
+    twins[twin_count++] = t;
+    return t;
+}
+
+static bool from(int32_t rank)
+{
+    return nodes->monitored[rank] && source_count < TWINS_MAX && ++source_count;
+}
+
+/* The last of a stride is synchronous: once it is complete, all before it have been fetched. */
+static void put(struct twin *t, const struct ring_slot *slot)
+{
+    uint32_t i = (uint32_t)(t->sent % RING_SLOTS);
+    bool first = i % TWIN_STRIDE == 0, last = i % TWIN_STRIDE == TWIN_STRIDE - 1;
+    if ((first && !done(&t->requests[i + TWIN_STRIDE - 1])) || !done(&t->requests[i]))
+        return;
+    t->slots[i] = *slot;
+    t->slots[i].begin = clocks_leaving(slot->begin);
+    int err = (last ? PM(Issend) : PM(Isend))(&t->slots[i], sizeof *slot, ABI_BYTE, t->rank,
+                                              TWIN_TAG, ours, &t->requests[i]);
+    t->sent += err == MPI_SUCCESS;
+}
+
+static void send(struct twin *t, const struct ring_slot *slot)
+{
+    uint64_t began = clock_now();
+    if (!opened)
+        return;
+    put(t, slot);
+    if (loupe_tls.self) /* dearer than a slot in a board, which the caller counts */
+        event_spent(loupe_tls.self,
+                    (int64_t)(clock_since(began, clock_now()) << RECORD_TIME_SHIFT));
+}
+
+static void arrive(int32_t rank, struct ring_slot *slot)
+{
+    struct ring_in *r = streams_ring_from(rank);
+    if (!r || !r->far)
+        return;
+    slot->begin = clocks_arriving(rank, slot->begin);
+    ring_arrive(r, slot);
+    if (header)
+        header->carried++;
+}
+
+/* One that has come, if any: it is all here, so nothing is waited for. */
+static bool fetch_one(void)
+{
+    int flag = 0;
+    MPI_Message message;
+    MPI_Status status;
+    struct ring_slot slot;
+    if (PM(Improbe)(MPI_ANY_SOURCE, TWIN_TAG, ours, &flag, &message, &status) != MPI_SUCCESS ||
+        !flag || PM(Mrecv)(&slot, sizeof slot, ABI_BYTE, &message, &status) != MPI_SUCCESS)
+        return false;
+    if (abi_status_bytes(&status) == sizeof slot) /* else it is the end, which is empty */
+        arrive(status.MPI_SOURCE, &slot);
+    return true;
+}
+
+static bool fetch(const struct ring_in *r, uint64_t since)
+{
+    int got = 0;
+    while (opened && got < FETCH_MOST && fetch_one())
+        got++;
+    uint64_t waited = clock_since(since, clock_now());
+    return opened && (got ? waited < 4 * patience_ticks : r->patience && waited < patience_ticks);
+}
+
+static const struct ring_carrier carrier = {.to = to, .from = from, .send = send, .fetch = fetch};
+
+void twins_open(MPI_Comm comm, const struct nodes *all, struct record_header *h)
+{
+    ours = comm;
+    nodes = all;
+    header = h;
+    patience_ticks = (uint64_t)(TWIN_WAIT_US * 1000.0 / (h ? h->tick_ns : 1));
+    opened = true;
+    ring_carrier = &carrier;
+}
+
+/* The last message to each rank is synchronous. When all that was sent to anyone has been fetched,
+ * on all ranks, nothing is left. */
+static bool all_fetched(void)
+{
+    for (uint32_t i = 0; i < twin_count; i++)
+        if (!done(&twins[i]->end))
+            return false;
+    return true;
+}
+
+void twins_close(void)
+{
+    MPI_Request barrier = ABI_REQUEST_NULL;
+    bool entered = false;
+    if (!opened)
+        return;
+    opened = false; /* no more of them */
+    for (uint32_t i = 0; i < twin_count; i++)
+        PM(Issend)(NULL, 0, ABI_BYTE, twins[i]->rank, TWIN_TAG, ours, &twins[i]->end);
+    while (!entered || !done(&barrier)) {
+        if (fetch_one())
+            continue;
+        if (!entered && all_fetched()) {
+            entered = true;
+            PM(Ibarrier)(ours, &barrier);
+        }
+        sched_yield();
+    }
+    for (uint32_t i = 0; i < twin_count; i++)
+        for (int k = 0; k < RING_SLOTS; k++)
+            PM(Wait)(&twins[i]->requests[k], MPI_STATUS_IGNORE);
+}

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Ranks on two hosts: the hosts themselves, and that a run there has the answers of one node."""
+import atexit
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import hosts
+import loupetest as lt
+import models
+
+SHARED = lt.scratch("shared")
+ROUNDS = 20
+
+
+def mounts():
+    with open("/proc/self/mounts", encoding="utf-8") as file:
+        return sorted(line for line in file if "lt-" not in line)
+
+
+def links():
+    return sorted(os.listdir("/sys/class/net"))
+
+
+def apart(group):
+    """What makes them hosts."""
+    for number, name in enumerate(group.names):
+        seen = group.execute(number, ["uname", "-n"])
+        lt.equal(seen.out, name + "\n", f"{name} has its name")
+        group.execute(number, ["touch", f"/dev/shm/of-{name}", f"/tmp/of-{name}"])
+    for number, name in enumerate(group.names):
+        for place in ("/dev/shm", "/tmp"):
+            seen = [f for f in os.listdir(group.path(number, place)) if f.startswith("of-")]
+            lt.equal(seen, [f"of-{name}"], f"{name} has a {place} of its own")
+    there = group.execute(0, [hosts.AGENT, "-x", group.names[1], "uname", "-n;", "echo $SECRET"],
+                          {"SECRET": "here"})
+    lt.equal(there.out, group.names[1] + "\n\n", "the agent leads there, without our environment")
+    none = group.execute(0, [hosts.AGENT, "nowhere", "true"])
+    lt.equal(none.code, 255, "and not to hosts that are not there")
+
+
+def where(group, per_host):
+    return {number * per_host + i: name
+            for number, name in enumerate(group.names) for i in range(per_host)}
+
+
+def plain(group):
+    got = group.plain("across", 2, ROUNDS, 1, 1)
+    lt.equal(got.code, 0, "a plain program runs on two hosts")
+    want = [f"rank {rank} on {name}" for rank, name in sorted(where(group, 2).items())]
+    lt.equal(got.lines("rank"), want, "its ranks are on both")
+    alone = lt.plain("across", 4, ROUNDS, 1, 1)
+    lt.equal(got.lines("checksum"), alone.lines("checksum"), "with the results of one node")
+
+
+def monitored(group, program, *args):
+    """A monitored run on two hosts, with what every such run must pass."""
+    want = group.plain(program, 2, *args)
+    run = group.monitor(program, 2, *args)
+    lt.ok(run.code == 0, f"{program} runs on two hosts under loupe", run.result)
+    lt.ok(want.lines("checksum"), f"{program} prints a checksum", want)
+    lt.equal(run.result.lines("checksum"), want.lines("checksum"),
+             f"{program}: the same results with and without loupe")
+    lt.equal(len(run.reports), 2, f"{program}: each host has written a run file")
+    lt.equal(run.places(), where(group, 2), f"{program}: the ranks are where they ran")
+    lt.equal(set(run.states().values()), {"finished"}, f"{program}: all ranks finished")
+    for number, name in enumerate(group.names):
+        lt.equal(lt.left_behind(group.path(number, "/dev/shm"), group.path(number, "/tmp")), [],
+                 f"{program}: no segment is left behind on {name}")
+    return run
+
+
+def counts(group):
+    run = monitored(group, "stencil", 6, 12)
+    models.stencil(run, 2, 2, 6, 12)
+    run = monitored(group, "across", ROUNDS, 2, 10)
+    peers = {(r, p): (ROUNDS, ROUNDS * 64) for r in range(4) for p in range(4) if p != r}
+    run.expect("exchange", "MPI_Sendrecv", lt.uniform(4, 3 * ROUNDS, 2 * 3 * ROUNDS * 64),
+               sent=peers, received=peers)
+    run.expect("late-recv", "MPI_Recv", {2: (2, 16), 3: (2, 16)},
+               received={(2, 0): (2, 16), (3, 1): (2, 16)})
+
+
+def expect_headers(run, late, what):
+    """Every message has its header, and exactly those between the hosts came over the network."""
+    lt.ok(run.code == 0, f"{what}: runs", run.result)
+    got = {r["rank"]: r["headers"] for r in run.data["ranks"]}
+    # From each other rank ROUNDS; half of the ranks receive late messages in either phase.
+    want = {"paired": 3 * ROUNDS + late, "missing": 0, "ambiguous": 0}
+    lt.equal(got, {rank: want for rank in range(4)}, f"{what}: all headers are paired")
+    carried = {rank: said["carried"] for rank, said in run.headers.items()}
+    lt.equal(carried, {rank: 2 * ROUNDS + late for rank in range(4)},
+             f"{what}: those from the other host came as messages")
+
+
+def headers(group):
+    expect_headers(group.monitor("across", 2, ROUNDS, 3, 5), 3, "two hosts")
+    many = group.monitor("across", 1, 2000, 1, 1)
+    got = {r["rank"]: r["headers"] for r in many.data["ranks"]}
+    want = {"paired": 2001, "missing": 0, "ambiguous": 0}
+    lt.equal(got, {0: want, 1: want}, "more than fit on the way at once: all are paired")
+
+
+def shared_directory(group):
+    """Files that both hosts see are no shared memory."""
+    place = os.path.join(SHARED, "shm")
+    os.mkdir(place)
+    launch = [] if lt.MPI == "mpich" else ["-x", "LOUPE_SHM_DIR"]
+    run = group.monitor("across", 2, ROUNDS, 3, 5, env={"LOUPE_SHM_DIR": place}, launch=launch,
+                        apart=False)
+    lt.equal(sorted(run.places()), [0, 1, 2, 3], "one job directory for both hosts")
+    expect_headers(run, 3, "a shared directory")
+
+
+def waits(group, skew, late=5, ms=20):
+    """Who waits across hosts for a late sender: as long as the truth, within what the clocks allow.
+    Where processors are busy the clocks cannot be compared well: then once more."""
+    most, tries, clock_error = 10e6, 5, 0
+    while tries:
+        tries -= 1
+        run = group.monitor("across", 1, ROUNDS, late, ms, skew=skew)
+        lt.ok(run.code == 0, f"skew {skew}: runs", run.result)
+        clock_error = max(said["error_ns"] for said in run.headers.values())
+        if clock_error < most:
+            break
+    lt.ok(0 < clock_error < most, f"skew {skew}: the bound of the clocks' error is known", clock_error)
+    truth = {int(line.split()[1]): int(line.split()[2]) * 1e-9
+             for line in run.result.lines("waited")}
+    allowed = late * clock_error * 1e-9
+    for rank, marker, call in ((0, "late-wait", "MPI_Wait"), (1, "late-recv", "MPI_Recv")):
+        node = run.at(marker, call)
+        sync = node["sync_s"] if node else None
+        lt.ok(node and abs(sync - truth[rank]) < allowed + 0.02 * truth[rank] + 1e-3,
+              f"skew {skew}: {call} waits as long as the sender is late",
+              f"waiting {sync}, truth {truth[rank]}, clocks allow {allowed}")
+        lt.ok(node and node["sync_s"] <= node["time_s"], f"skew {skew}: {call}: within its time", node)
+    return run, clock_error
+
+
+def straight_clocks(group):
+    waits(group, "none")
+
+
+def skewed_clocks(group):
+    """50 ms ahead and 50 ppm too fast: found, taken out, and within the bound that is reported."""
+    run, clock_error = waits(group, "50000000:50")
+    drift = {rank: said["drift_ppb"] for rank, said in run.headers.items()}
+    lt.equal(drift[0], -drift[1], "both hosts see the same drift")
+    seconds = max(r["real_s"] for r in run.data["ranks"])
+    # The other host's clock runs 50,000 ppb faster than the first one's.
+    lt.ok(abs(drift[0] - 50000) < clock_error / seconds,
+          "the drift is what was put in, as far as the clocks allow", drift, clock_error, seconds)
+
+
+def killed():
+    """Nothing stays when the process that made hosts is killed."""
+    shared = lt.scratch("killed")
+    os.mkdir(shared)
+    before = mounts(), links()
+    code = ("import sys, hosts, loupetest\n"
+            "print(loupetest.TMP, loupetest.SHM)\n"
+            "with hosts.Hosts(2, sys.argv[1]) as group:\n"
+            "    print(*group.pids, flush=True)\n"
+            "    group.execute(1, ['sleep', '100'])\n")
+    maker = subprocess.Popen([sys.executable, "-c", code, shared], cwd=hosts.HERE,
+                             stdout=subprocess.PIPE, text=True)
+    for place in maker.stdout.readline().split():
+        atexit.register(shutil.rmtree, place, True)  # it cannot itself
+    pids = [int(word) for word in maker.stdout.readline().split()]
+    lt.equal(len(pids), 2, "another process makes hosts")
+
+    def alive():
+        found = []
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                try:
+                    if os.readlink(f"/proc/{entry}/ns/pid") == namespace:
+                        found.append(int(entry))
+                except OSError:
+                    pass
+        return found
+    namespace = os.readlink(f"/proc/{pids[0]}/ns/pid")
+    lt.ok(lt.wait_for(lambda: any(lt.command_name(pid) == "sleep" for pid in alive())),
+          "a program runs there", alive())
+    maker.send_signal(signal.SIGKILL)
+    maker.wait()
+    maker.stdout.close()
+    lt.ok(lt.wait_for(lambda: not alive()), "killed, it takes all processes with it", alive())
+    lt.equal((mounts(), links()), before, "and mounts and network are as before")
+
+
+def main():
+    os.mkdir(SHARED)
+    try:
+        with hosts.Hosts(2, SHARED) as group:
+            def test(function):
+                def named():
+                    function(group)
+                named.__name__ = function.__name__
+                return named
+            lt.main(test(apart), test(plain), test(counts), test(headers), test(shared_directory),
+                    test(straight_clocks), test(skewed_clocks), killed)
+    except hosts.Unavailable as reason:
+        lt.skip_all(str(reason))
+
+
+main()
