@@ -223,7 +223,7 @@ void request_track_send(struct event *e, MPI_Request request, struct stream *s, 
                         uint64_t bytes)
 {
     if (request != ABI_REQUEST_NULL)
-        put_in(&(struct pending){.key = HANDLE(request),
+        request_put(&(struct pending){.key = HANDLE(request),
                                  .site = e->site,
                                  .kind = PENDING_SEND,
                                  .rank = SHIM_NOBODY,
