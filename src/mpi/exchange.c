@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* At the end of MPI_Init: everybody's board becomes known to everybody, and what headers cost is
  * found out. */
+#include "mpi/company.h"
 #include "mpi/pair.h"
 
 #include "record/place.h"
@@ -100,12 +101,12 @@ static void find_eager(char *memory, int size, int rank)
     PM(Bcast)(&pair_eager, (int)sizeof pair_eager, ABI_BYTE, 0, shim_twin);
 }
 
-/* All ranks come here or none: it is collective. One that has no board says so. */
+/* Collective: all ranks do this, or none. One that has no board says so. */
 void pair_open(bool there)
 {
     struct board_token mine = {0};
     int rank = 0, size = 0;
-    if (PM(Comm_dup)(ABI_COMM_WORLD, &shim_twin) != MPI_SUCCESS)
+    if (!company_complete() || PM(Comm_dup)(ABI_COMM_WORLD, &shim_twin) != MPI_SUCCESS)
         return;
     shim_twin_known = true;
     PM(Comm_rank)(shim_twin, &rank);
