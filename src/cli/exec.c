@@ -22,6 +22,10 @@ static const struct option_entry options[] = {
      SETTING(job),
      .value = "ID",
      .help = "the job it belongs to (default: one per launcher)"},
+    {.name = "alike",
+     .kind = OPTION_FLAG,
+     SETTING(alike),
+     .help = "every rank, also on other nodes, is started by loupe exec"},
     SETTINGS_COMMON,
     OPTIONS_END,
 };
@@ -131,8 +135,10 @@ static int run(int argc, char **argv)
         log_warn("%s runs unmonitored: the statistics have no place in shared memory (%s); see "
                  "loupe doctor",
                  argv[0], strerror(-err));
-        free(target.library);
-        target.library = NULL;
+        if (!settings.alike) { /* else the others wait for this one in MPI_Init */
+            free(target.library);
+            target.library = NULL;
+        }
     } else if (target.program.why.text && procs_warn(job, target.program.why.text)) {
         log_warn("%s", target.program.why.text);
     }

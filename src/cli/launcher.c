@@ -212,6 +212,14 @@ int launcher_rewrite(enum launcher_kind kind, char *const argv[], char *const pr
     return 0;
 }
 
+bool launcher_has_parts(char *const argv[])
+{
+    for (; *argv; argv++)
+        if (strcmp(*argv, ":") == 0)
+            return true;
+    return false;
+}
+
 const char *launcher_program(enum launcher_kind kind, char *const argv[])
 {
     const struct launcher_table *table = table_of(kind);

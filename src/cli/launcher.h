@@ -57,6 +57,8 @@ bool launcher_daemon(const char *process_name);
  */
 int launcher_rewrite(enum launcher_kind kind, char *const argv[], char *const prefix[],
                      char ***rewritten, struct strbuf *error);
+/* Whether it starts several programs, with ":" between them. */
+bool launcher_has_parts(char *const argv[]);
 /* The first program in a launcher's command line, NULL if there is none. */
 const char *launcher_program(enum launcher_kind kind, char *const argv[]);
 

@@ -34,6 +34,7 @@ struct start {
     char **rewritten;     /* a launcher's command line, with loupe exec in it */
     char *self;
     char peers[16], budget[32];
+    bool alike; /* the launcher starts one program, everywhere by way of loupe exec */
     struct job *job;
 };
 
@@ -85,6 +86,8 @@ static void add_options(struct start *s, char **to)
     else
         snprintf(s->budget, sizeof s->budget, "--budget=%g%%", settings.budget);
     *to++ = s->budget;
+    if (s->alike)
+        *to++ = "--alike";
     if (compensation != RECORD_COMPENSATE_FULL)
         *to++ =
             compensation == RECORD_COMPENSATE_NONE ? "--no-compensation" : "--local-compensation";
@@ -110,7 +113,8 @@ static int rewrite(struct start *s)
         return -ENOENT;
     }
     free(path);
-    char *prefix[12] = {s->self, "exec", "--job", s->job->id, "--peers", s->peers};
+    char *prefix[14] = {s->self, "exec", "--job", s->job->id, "--peers", s->peers};
+    s->alike = !launcher_has_parts(s->argv);
     add_options(s, prefix + 6);
     struct strbuf error = {0};
     int err = launcher_rewrite(s->kind, s->argv, prefix, &s->rewritten, &error);

@@ -21,6 +21,7 @@ struct settings {
     double grace;       /* seconds to wait for processes that outlive the launcher */
     const char *output; /* run file; NULL: a name of our own */
     const char *job;    /* exec: the job to join */
+    bool alike;         /* exec: all ranks of the world are started in this way */
 };
 
 extern struct settings settings;

@@ -82,8 +82,16 @@ int target_exec(const struct target *target, const struct job *job, char *const 
         struct strbuf options = {0};
         snprintf(pid, sizeof pid, "%d", (int)getpid());
         settings_for_target(&options);
-        setenv(PLACE_ENV_JOB_DIR, job->dir, 1);
-        setenv(PLACE_ENV_SPILL, job->spill_dir ? job->spill_dir : "", 1);
+        if (job) {
+            setenv(PLACE_ENV_JOB_DIR, job->dir, 1);
+            setenv(PLACE_ENV_SPILL, job->spill_dir ? job->spill_dir : "", 1);
+        } else { /* unmonitored, but there for the others */
+            unsetenv(PLACE_ENV_JOB_DIR);
+        }
+        if (settings.alike)
+            setenv(PLACE_ENV_TOGETHER, "1", 1);
+        else
+            unsetenv(PLACE_ENV_TOGETHER);
         setenv(PLACE_ENV_ROOT_PID, pid, 1);
         setenv(PLACE_ENV_OPTIONS, options.text, 1);
         set_preload(target->library, target->program.first.text);

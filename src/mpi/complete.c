@@ -151,8 +151,8 @@ static bool take(struct pending *p, struct pending *done, bool known)
     if (p && p->kind == PENDING_COLLECTIVE) {
         comm_release(p->info);
         request_take_out(p);
-    } else if (p && (p->kind == PENDING_RECV || p->kind == PENDING_READ ||
-                     p->kind == PENDING_SEND)) {
+    } else if (p &&
+               (p->kind == PENDING_RECV || p->kind == PENDING_READ || p->kind == PENDING_SEND)) {
         *done = *p;
         receives = p->kind != PENDING_SEND;
         unlist(p, known);

@@ -4,6 +4,7 @@
 #include "mpi/pair.h"
 
 #include "mpi/nodes.h"
+#include "mpi/together.h"
 #include "mpi/twin.h"
 
 #include "record/place.h"
@@ -132,12 +133,12 @@ void pair_open(struct record_header *h)
 {
     struct token mine = {.node = nodes_id()};
     int rank = 0, size = 0;
-    if (PM(Comm_dup)(ABI_COMM_WORLD, &shim_twin) != MPI_SUCCESS)
+    PM(Comm_rank)(ABI_COMM_WORLD, &rank);
+    PM(Comm_size)(ABI_COMM_WORLD, &size);
+    if (!together(h, size) || PM(Comm_dup)(ABI_COMM_WORLD, &shim_twin) != MPI_SUCCESS)
         return;
     shim_twin_known = true;
     PM(Comm_set_errhandler)(shim_twin, ABI_ERRORS_RETURN);
-    PM(Comm_rank)(shim_twin, &rank);
-    PM(Comm_size)(shim_twin, &size);
     const char *dir = getenv(PLACE_ENV_JOB_DIR);
     if (h && dir)
         board_open(&mine.board, dir, getenv(PLACE_ENV_SPILL));

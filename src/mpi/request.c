@@ -224,12 +224,12 @@ void request_track_send(struct event *e, MPI_Request request, struct stream *s, 
 {
     if (request != ABI_REQUEST_NULL)
         request_put(&(struct pending){.key = HANDLE(request),
-                                 .site = e->site,
-                                 .kind = PENDING_SEND,
-                                 .rank = SHIM_NOBODY,
-                                 .stream = s,
-                                 .number = number,
-                                 .bytes = bytes});
+                                      .site = e->site,
+                                      .kind = PENDING_SEND,
+                                      .rank = SHIM_NOBODY,
+                                      .stream = s,
+                                      .number = number,
+                                      .bytes = bytes});
 }
 
 void request_track_message(struct event *e, MPI_Request request, const struct pending *message)

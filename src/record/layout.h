@@ -68,6 +68,9 @@ enum record_clock {
     RECORD_CLOCKS
 };
 
+/* Whether all ranks of the world are watched, so that they may talk among themselves. */
+enum record_together { RECORD_TOGETHER_OPEN, RECORD_TOGETHER_ALL, RECORD_TOGETHER_NOT };
+
 /* What is taken out of the times. */
 enum record_compensation {
     RECORD_COMPENSATE_FULL,  /* the probes' cost, also where it came from other processes */
@@ -169,7 +172,7 @@ struct record_header {
 
     struct record_control control;
     uint32_t peers_max;
-    uint32_t spare1;
+    uint32_t together; /* enum record_together; of rank 0: for all ranks */
     struct record_extent extents[RECORD_EXTENTS];
 
     char host[64];

@@ -21,6 +21,7 @@
 #define PLACE_ENV_JOB_DIR  "LOUPE_JOB_DIR"   /* absolute, for the target */
 #define PLACE_ENV_SPILL    "LOUPE_SPILL_DIR" /* absolute, for the target; may be unset */
 #define PLACE_ENV_ROOT_PID "LOUPE_ROOT_PID"  /* the process that `loupe exec` became */
+#define PLACE_ENV_TOGETHER "LOUPE_TOGETHER"  /* the launcher starts nothing but watched ranks */
 #define PLACE_ENV_OPTIONS  "LOUPE"           /* the option string of interface.md */
 
 #define PLACE_HEADER_SUFFIX ".hdr"

@@ -34,6 +34,18 @@ def many_programs():
     finished_ring(lt.monitor_command(command, "ring.c"), "several programs in one job")
 
 
+def half_watched():
+    """One of two ranks is not under loupe: what would be collective is left out."""
+    output = lt.run_file()
+    ring = [lt.built("ring"), *RING]
+    command = lt.mpirun(1) + [lt.LOUPE, "exec", "-o", output, "--"] + ring + [":", "-n", "1"] + ring
+    result = lt.execute(command)
+    lt.equal(result.code, 0, "a world that is watched by half runs to its end")
+    lt.ok(lt.wait_for(lambda: os.path.exists(output)), "it leaves a run file", result)
+    run = lt.Run(result, output, "ring.c")
+    lt.equal(run.report["run"]["headers"]["paired"], 0, "there are no headers then")
+
+
 def shell_between():
     script = lt.scratch("wrapper.sh")
     with open(script, "w", encoding="utf-8") as file:
@@ -43,4 +55,4 @@ def shell_between():
     finished_ring(lt.monitor_command(command, "ring.c"), "a shell script in between")
 
 
-lt.main(exec_inside, many_programs, shell_between)
+lt.main(exec_inside, many_programs, half_watched, shell_between)

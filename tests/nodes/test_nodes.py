@@ -104,6 +104,19 @@ def headers(group):
     lt.equal(got, {0: want, 1: want}, "more than fit on the way at once: all are paired")
 
 
+def flood(group, count=5000):
+    """More headers than may be on their way: the first are paired, the others missing, and nobody
+    waits for anything."""
+    want = group.plain("across", 1, ROUNDS, 1, 1, count)
+    run = group.monitor("across", 1, ROUNDS, 1, 1, count)
+    lt.equal(run.result.lines("checksum"), want.lines("checksum"), "flood: the same results")
+    got = {r["rank"]: r["headers"] for r in run.data["ranks"]}[1]
+    # 512 may be on their way; up to 63 that have arrived are still counted among them.
+    paired = got["paired"] - (ROUNDS + 1)
+    lt.ok(448 < paired <= 512, "flood: what may be on its way at once is paired", got)
+    lt.equal((got["missing"], got["ambiguous"]), (count - paired, 0), "flood: the rest is missing")
+
+
 def shared_directory(group):
     """Files that both hosts see are no shared memory."""
     place = os.path.join(SHARED, "shm")
@@ -201,8 +214,8 @@ def main():
                     function(group)
                 named.__name__ = function.__name__
                 return named
-            lt.main(test(apart), test(plain), test(counts), test(headers), test(shared_directory),
-                    test(straight_clocks), test(skewed_clocks), killed)
+            lt.main(test(apart), test(plain), test(counts), test(headers), test(flood),
+                    test(shared_directory), test(straight_clocks), test(skewed_clocks), killed)
     except hosts.Unavailable as reason:
         lt.skip_all(str(reason))
 

@@ -2,7 +2,8 @@
 /* For ranks on two hosts, the first half on one of them: every pair exchanges ROUNDS messages, then
  * each rank of the first half and its partner in the second make each other wait, LATE times for
  * MS milliseconds each way. Prints where the ranks are, and how long they waited for a send to
- * begin: the hosts are one machine in truth, whose clock the messages carry. */
+ * begin: the hosts are one machine in truth, whose clock the messages carry. Last,
+ * FLOOD messages are sent before any of them is received. */
 #include "checksum.h"
 #include <time.h>
 
@@ -83,6 +84,20 @@ static int64_t second_is_late(int rank, int half, int late, int ms)
     return waited;
 }
 
+/* The first half sends all of it before the second half receives any. */
+static uint64_t flood(int rank, int half, int count)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < count && rank < half; i++)
+        MPI_Send(&i, 1, MPI_INT, rank + half, 1000, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0, value; i < count && rank >= half; i++) {
+        MPI_Recv(&value, 1, MPI_INT, rank - half, 1000, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        sum = mix(sum, &value, sizeof value);
+    }
+    return sum;
+}
+
 int main(int argc, char **argv)
 {
     int rank, size, len;
@@ -102,6 +117,7 @@ int main(int argc, char **argv)
     waited += second_is_late(rank, size / 2, late, ms);
     printf("waited %d %lld\n", rank, (long long)waited);
     fflush(stdout);
+    sum += flood(rank, size / 2, argument(argc, argv, 4, 0));
     print_checksum(sum);
     MPI_Finalize();
     return 0;
