@@ -59,7 +59,7 @@ _loupe() {
     case $command in
     cc | c++) options="--all --filter --no-debug" ;;
     run) options="--output --force --quiet --peers --budget --no-compensation --local-compensation --grace --top" ;;
-    exec) options="--job --output --force --quiet --peers --budget --no-compensation --local-compensation --grace --top" ;;
+    exec) options="--job --alike --output --force --quiet --peers --budget --no-compensation --local-compensation --grace --top" ;;
     report) options="--by --waits --at --source --top --json --full --color --no-color" ;;
     top) options="--once --json --by --waits --at --source --full --interval --top --color --no-color" ;;
     graph | ps | doctor) options="--json" ;;
