@@ -71,7 +71,9 @@ struct ring_in {
     struct ring_slot *answers; /* answer.h; NULL: none made yet, */
     bool no_answers;           /* nor will there be any */
     uint64_t taken[RING_SLOTS / 64];
-    uint64_t least[RING_SIZES]; /* least transfer by power of two of the size; 0: none known */
+    /* By power of two of the size, the least that was seen; 0: none yet. */
+    uint64_t sent[RING_SIZES];  /* from the send to the end of a receive that was waiting for it */
+    uint64_t found[RING_SIZES]; /* of a receive that found its message there */
 };
 
 /* How a message can come by its header. */
@@ -174,19 +176,28 @@ static inline bool ring_is_last(const struct ring_out *r, uint32_t key, uint32_t
     return last->key == key && last->stream == stream;
 }
 
-/* How long a message of this size takes at least, learnt from those that were waited for since
- * before they were sent: `since` is when the waiting began, `until` when it ended. */
+static inline void ring_learn(uint64_t *least, int64_t took)
+{
+    if (took > 0 && (!*least || (uint64_t)took < *least))
+        *least = (uint64_t)took;
+}
+
+/*
+ * How long after its send began a message of this size could be taken: what a receive that waited
+ * for it took, from there on, less what one takes that finds its message there. So little is left of
+ * a long message that moves only when both are there. `since` is when the receive began, `until`
+ * when it ended.
+ */
 HOT int64_t ring_transfer(struct ring_in *r, const struct header *h, int64_t since, int64_t until,
                           uint64_t bytes)
 {
     uint32_t bucket = size_bucket(bytes);
-    uint64_t *least = &r->least[bucket];
-    if (since < h->begin && until > h->begin) {
-        uint64_t took = (uint64_t)(until - h->begin);
-        if (took < *least || !*least)
-            *least = took;
-    }
-    return (int64_t)*least;
+    uint64_t *sent = &r->sent[bucket], *found = &r->found[bucket];
+    if (since < h->begin)
+        ring_learn(sent, until - h->begin);
+    else if (*sent && since - h->begin > (int64_t)*sent)
+        ring_learn(found, until - since);
+    return *sent > *found ? (int64_t)(*sent - *found) : 0;
 }
 _Static_assert(RING_SIZES == RECORD_SIZE_BUCKETS, "a bucket each");
 

@@ -128,8 +128,6 @@ static void line_spent(const struct part *p)
     put_share(&text, run_rank_compute(&all), time, "compute");
     put_share(&text, all.sync_s, time, "waiting");
     put_share(&text, run_rank_transfer(&all), time, "transfer");
-    if (all.preempted_s >= worth_saying * time)
-        put_share(&text, all.preempted_s, time, "preempted");
     line_text(p, "ranks' time", text.text);
     strbuf_free(&text);
     if (all.preempted_s >= worth_saying * time) {
