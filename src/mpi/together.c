@@ -138,10 +138,10 @@ static bool all_here(struct view *v, char *listing)
 static int local_size(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (getenv(names[i]))
-            return atoi(getenv(names[i]));
-    return 0;
+    const char *value = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !value; i++)
+        value = getenv(names[i]);
+    return value ? atoi(value) : 0;
 }
 
 bool together(struct record_header *h, int size)

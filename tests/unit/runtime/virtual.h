@@ -50,7 +50,8 @@ static inline struct record_statement statement(uint64_t address)
 {
     const struct record_visitor visitor = {.statement = on_statement};
     struct record_reader *reader;
-    int dir = open(getenv(PLACE_ENV_JOB_DIR), O_RDONLY | O_DIRECTORY);
+    const char *place = getenv(PLACE_ENV_JOB_DIR);
+    int dir = open(place ? place : "", O_RDONLY | O_DIRECTORY);
     wanted = address;
     memset(&region, 0, sizeof region);
     memset(&at_address, 0, sizeof at_address);
@@ -73,7 +74,7 @@ static inline bool near(double a, double b, double by)
 /* A moment that was taken between two others, some slack given. */
 static inline bool between(double a, double least, double most)
 {
-    return near(a, (least + most) / 2, (most - least) / 2 + MS / 2);
+    return near(a, (least + most) / 2, (most - least) / 2 + MS / 2.0);
 }
 
 /* ---- events ---- */
