@@ -135,9 +135,8 @@ HOT bool event_enter(struct event *e, uint32_t call, void *address, void *frame)
 
 /* It is time to see whether the processor was lost (runtime/preempt.h): an event begins, or has
  * ended after so long. Kept apart from what the event needs in registers. */
-static inline void event_look(struct thread *t, uint64_t ticks)
+static inline void event_look(struct thread *t)
 {
-    t->preempt.inside = ticks;
 #if defined(__x86_64__)
     __asm__ volatile("call *%0" : : "m"(t->look) : "cc", "memory");
 #else
@@ -151,7 +150,7 @@ HOT void event_start(struct event *e)
     e->before = *e->thread->delay;
     e->begin = clock_now();
     if (UNLIKELY(e->begin >= e->thread->look_at)) {
-        event_look(e->thread, 0);
+        event_look(e->thread);
         e->before = *e->thread->delay;
         e->begin = clock_now();
     }
@@ -197,7 +196,7 @@ HOT void event_open(struct ending *e, struct thread *t, struct site *site, void 
     t->guard = (uintptr_t)frame;
     e->begin = short_clock();
     if (UNLIKELY(e->begin >= t->look_at)) {
-        event_look(t, 0);
+        event_look(t);
         e->before = *t->delay;
         e->begin = short_clock();
     }
@@ -335,9 +334,10 @@ HOT uint64_t event_add(struct thread *t, struct record_statement *s, uint64_t be
     s->open = 0;
     s->last = now;
     s->real += (uint64_t)real;
+    t->talked += (uint64_t)real;
     statement_add(s, (uint64_t)time); /* its self time is its time: readers know */
     if (UNLIKELY(now >= t->look_at))
-        event_look(t, (uint64_t)real);
+        event_look(t);
     return (uint64_t)time;
 }
 

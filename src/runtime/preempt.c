@@ -98,7 +98,7 @@ static void lost(struct thread *t, uint64_t now, const struct rusage *usage)
     uint64_t ticks = ns * ratio >> RATIO_SHIFT;
     if (ticks > most)
         ticks = most;
-    uint64_t mpi = ticks < p->inside ? ticks : p->inside;
+    uint64_t inside = t->talked - p->talked, mpi = ticks < inside ? ticks : inside;
     if (blocks == p->blocks) {
         p->found_ns += ns;
         add(t, ticks - mpi, mpi);
@@ -142,6 +142,7 @@ static void look(struct thread *t, bool last)
     if (last && p->unsure_ns)
         read_waited(t, now);
     p->looked = now;
+    p->talked = t->talked;
     t->block->looks++;
     t->look_at = last ? UINT64_MAX : now + LOOK_EVERY;
     spent(t, now);
@@ -170,7 +171,6 @@ void preempt_end(struct thread *t)
 {
     struct preempt *p = &t->preempt;
     if (p->known) {
-        p->inside = 0;
         look(t, true);
         p->known = false;
     }

@@ -4,9 +4,10 @@
  * jobs. It is no computation, though it passes between two communications.
  *
  * The kernel knows it, and asking takes a microsecond or two. So threads that communicate look once
- * in a while (LOOK_EVERY), where the clock has been read anyway: when a communication begins, and
- * what was lost since the last look was outside MPI; or when one ends, and it was inside as far as
- * that call was long enough. What lies between two looks:
+ * in a while (LOOK_EVERY), where the clock has been read anyway: when a communication begins or
+ * ends. What was lost since the last look was lost inside MPI as far as the calls since then took
+ * so long, for that is where ranks give their processor away; only what is left was outside. What
+ * lies between two looks:
  *
  *     involuntary switches   blocked         lost
  *     no                     any             nothing
@@ -31,7 +32,7 @@ struct preempt {
     bool known;      /* there was a look */
     uint64_t looked; /* when, ticks, */
     uint64_t cost;   /* and how long it took */
-    uint64_t inside; /* told to the next look: how long the call took that ended; 0: one begins */
+    uint64_t talked; /* how much of its time had been inside communications then */
     /* when the processor was last lost or given up */
     uint64_t ticks, wall, cpu; /* the same moment; ns */
     uint64_t switches, blocks; /* involuntary, voluntary */

@@ -89,6 +89,7 @@ struct thread {
     /* Real less virtual time, in 1/256 ticks: `own_delay`, or where its probes have it. Only
      * changed by the thread itself. */
     int64_t *delay;
+    uint64_t talked;  /* real ticks inside communications */
     uint64_t watched; /* a region is open, or there are probes: `covered` and `apart` are of use */
     int64_t apart; /* of it, all but what timing probes in the source has cost: no one's budget */
     struct record_thread *block;
