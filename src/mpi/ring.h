@@ -184,8 +184,8 @@ static inline void ring_learn(uint64_t *least, int64_t took)
 
 /*
  * How long after its send began a message of this size could be taken: what a receive that waited
- * for it took, from there on, less what one takes that finds its message there. So little is left of
- * a long message that moves only when both are there. `since` is when the receive began, `until`
+ * for it took, from there on, less what one takes that finds its message there. So little is left
+ * of a long message that moves only when both are there. `since` is when the receive began, `until`
  * when it ended.
  */
 HOT int64_t ring_transfer(struct ring_in *r, const struct header *h, int64_t since, int64_t until,
