@@ -352,23 +352,13 @@ static void put_node(struct json *j, const struct run *run, uint32_t node, doubl
     json_object_end(j);
 }
 
-static int most_first(const void *pa, const void *pb)
-{
-    const struct matrix_pair *a = pa, *b = pb;
-    if (a->time != b->time)
-        return a->time > b->time ? -1 : 1;
-    if (a->from != b->from)
-        return a->from < b->from ? -1 : 1;
-    return a->to < b->to ? -1 : a->to > b->to;
-}
-
 /* Who waited how long for whom; of many ranks the worst. */
 static void put_waits(struct json *j, const struct run *run, bool full)
 {
     struct matrix m;
     matrix_waits(run, &m);
     if (m.count)
-        qsort(m.pairs, m.count, sizeof *m.pairs, most_first);
+        qsort(m.pairs, m.count, sizeof *m.pairs, matrix_longest_first);
     json_array_begin(j, "waits");
     for (size_t i = 0; i < m.count && (full || i < WAITS_MOST); i++) {
         const struct matrix_pair *pair = &m.pairs[i];

@@ -169,3 +169,13 @@ char *matrix_end_name(char to[FORMAT_ROOM], const struct run *run, int32_t end)
     snprintf(to, FORMAT_ROOM, "%s", end == MATRIX_FOREIGN ? "foreign" : "others");
     return to;
 }
+
+int matrix_longest_first(const void *pa, const void *pb)
+{
+    const struct matrix_pair *a = pa, *b = pb;
+    if (a->time != b->time)
+        return a->time > b->time ? -1 : 1;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return a->to < b->to ? -1 : a->to > b->to;
+}

@@ -32,6 +32,9 @@ void matrix_build(const struct run *run, struct matrix *matrix);
 void matrix_waits(const struct run *run, struct matrix *matrix);
 void matrix_free(struct matrix *matrix);
 
+/* For qsort: by time, the longest first. */
+int matrix_longest_first(const void *a, const void *b);
+
 /* NULL: the two have nothing. */
 const struct matrix_pair *matrix_at(const struct matrix *matrix, int32_t from, int32_t to);
 /* The rows or columns of a full matrix: the ranks, and others and foreign ones if there are. Room

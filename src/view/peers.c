@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The communication matrix as text: in full for few ranks, its greatest pairs for many. */
 #include "view/format.h"
+#include "view/grid.h"
 #include "view/matrix.h"
 #include "view/parts.h"
 
@@ -10,51 +11,28 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static void number_cell(struct table *t, uint64_t number, bool bytes)
+static double bytes_of(const struct matrix_pair *pair)
 {
-    char text[FORMAT_ROOM];
-    table_cell(t, "%s",
-               !number ? "."
-               : bytes ? format_bytes_short(text, number)
-                       : format_count(text, number));
-    if (!number)
-        table_style(t, TABLE_FAINT);
+    return (double)pair->bytes;
 }
 
-static void full(const struct part *p, const struct matrix *m, bool bytes)
+static double messages_of(const struct matrix_pair *pair)
 {
-    int32_t from[MATRIX_FULL + 2], to[MATRIX_FULL + 2];
-    size_t rows = matrix_ends(p->run, m, from, true), count = matrix_ends(p->run, m, to, false);
-    char titles[MATRIX_FULL + 2][FORMAT_ROOM], name[FORMAT_ROOM];
-    struct table_column columns[MATRIX_FULL + 4] = {{.title = "from \\ to"}};
-    for (size_t c = 0; c < count; c++)
-        columns[c + 1] = (struct table_column){.title = matrix_end_name(titles[c], p->run, to[c])};
-    columns[count + 1] = (struct table_column){.title = "total"};
-    struct table *t = table_new(columns, count + 2);
-    uint64_t sums[MATRIX_FULL + 2] = {0}, total = 0;
-    for (size_t r = 0; r < rows; r++) {
-        uint64_t sum = 0;
-        table_cell(t, "%s", matrix_end_name(name, p->run, from[r]));
-        table_style(t, TABLE_HEAD);
-        for (size_t c = 0; c < count; c++) {
-            const struct matrix_pair *pair = matrix_at(m, from[r], to[c]);
-            uint64_t number = !pair ? 0 : bytes ? pair->bytes : pair->count;
-            number_cell(t, number, bytes);
-            sum += number;
-            sums[c] += number;
-        }
-        number_cell(t, sum, bytes);
-        total += sum;
-    }
-    table_cell(t, "total");
-    table_style(t, TABLE_HEAD);
-    for (size_t c = 0; c < count; c++)
-        number_cell(t, sums[c], bytes);
-    number_cell(t, total, bytes);
-    part_title(p, bytes ? "bytes sent" : "messages sent");
-    table_print(t, p->width, p->color, p->out);
-    table_free(t);
+    return (double)pair->count;
 }
+
+static char *bytes_text(char to[FORMAT_ROOM], double bytes)
+{
+    return bytes > 0 ? format_bytes_short(to, (uint64_t)bytes) : NULL;
+}
+
+static char *count_text(char to[FORMAT_ROOM], double count)
+{
+    return count > 0 ? format_count(to, (uint64_t)count) : NULL;
+}
+
+static const struct grid bytes_sent = {"bytes sent", "from \\ to", bytes_of, bytes_text};
+static const struct grid messages_sent = {"messages sent", "from \\ to", messages_of, count_text};
 
 static int by_bytes(const void *pa, const void *pb)
 {
@@ -162,8 +140,8 @@ void part_matrix(const struct part *p)
     if (!m.count) {
         strbuf_puts(p->out, "no messages between ranks were seen\n");
     } else if (p->run->rank_count <= MATRIX_FULL) {
-        full(p, &m, true);
-        full(p, &m, false);
+        grid_print(p, &m, &bytes_sent);
+        grid_print(p, &m, &messages_sent);
     } else {
         rank_totals(p, &m);
         greatest_pairs(p, &m);

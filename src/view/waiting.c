@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who made whom wait, as text: in full for few ranks, the greatest for many. */
 #include "view/format.h"
+#include "view/grid.h"
 #include "view/matrix.h"
 #include "view/parts.h"
 #include "view/waits.h"
@@ -12,57 +13,17 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static void time_cell(struct table *t, double seconds)
+static double waited(const struct matrix_pair *pair)
 {
-    char text[FORMAT_ROOM];
-    table_cell(t, "%s", seconds > 0 ? format_time(text, seconds) : ".");
-    if (!(seconds > 0))
-        table_style(t, TABLE_FAINT);
+    return pair->time;
 }
 
-static void full(const struct part *p, const struct matrix *m)
+static char *time_text(char to[FORMAT_ROOM], double seconds)
 {
-    int32_t from[MATRIX_FULL + 2], to[MATRIX_FULL + 2];
-    size_t rows = matrix_ends(p->run, m, from, true), count = matrix_ends(p->run, m, to, false);
-    char titles[MATRIX_FULL + 2][FORMAT_ROOM], name[FORMAT_ROOM];
-    struct table_column columns[MATRIX_FULL + 4] = {{.title = "waits \\ for"}};
-    for (size_t c = 0; c < count; c++)
-        columns[c + 1] = (struct table_column){.title = matrix_end_name(titles[c], p->run, to[c])};
-    columns[count + 1] = (struct table_column){.title = "total"};
-    struct table *t = table_new(columns, count + 2);
-    double sums[MATRIX_FULL + 2] = {0}, total = 0;
-    for (size_t r = 0; r < rows; r++) {
-        double sum = 0;
-        table_cell(t, "%s", matrix_end_name(name, p->run, from[r]));
-        table_style(t, TABLE_HEAD);
-        for (size_t c = 0; c < count; c++) {
-            const struct matrix_pair *pair = matrix_at(m, from[r], to[c]);
-            time_cell(t, pair ? pair->time : 0);
-            sum += pair ? pair->time : 0;
-            sums[c] += pair ? pair->time : 0;
-        }
-        time_cell(t, sum);
-        total += sum;
-    }
-    table_cell(t, "total");
-    table_style(t, TABLE_HEAD);
-    for (size_t c = 0; c < count; c++)
-        time_cell(t, sums[c]);
-    time_cell(t, total);
-    part_title(p, "who waited for whom");
-    table_print(t, p->width, p->color, p->out);
-    table_free(t);
+    return seconds > 0 ? format_time(to, seconds) : NULL;
 }
 
-static int longest_first(const void *pa, const void *pb)
-{
-    const struct matrix_pair *a = pa, *b = pb;
-    if (a->time != b->time)
-        return a->time > b->time ? -1 : 1;
-    if (a->from != b->from)
-        return a->from < b->from ? -1 : 1;
-    return a->to < b->to ? -1 : a->to > b->to;
-}
+static const struct grid who_waited = {"who waited for whom", "waits \\ for", waited, time_text};
 
 static void worst_pairs(const struct part *p, struct matrix *m)
 {
@@ -72,7 +33,7 @@ static void worst_pairs(const struct part *p, struct matrix *m)
                                                   {.title = "of it"},
                                                   {.title = "at", .left = true, .shrink = 20}};
     struct table *t = table_new(columns, COUNT(columns));
-    qsort(m->pairs, m->count, sizeof *m->pairs, longest_first);
+    qsort(m->pairs, m->count, sizeof *m->pairs, matrix_longest_first);
     for (size_t i = 0; i < m->count && i < (size_t)p->top; i++) {
         const struct matrix_pair *pair = &m->pairs[i];
         char name[FORMAT_ROOM];
@@ -149,7 +110,7 @@ void part_waits(const struct part *p)
     if (!m.count) {
         strbuf_puts(p->out, "nobody was seen to wait for another\n");
     } else if (p->run->rank_count <= MATRIX_FULL) {
-        full(p, &m);
+        grid_print(p, &m, &who_waited);
     } else {
         rank_totals(p, &m);
     }
