@@ -72,6 +72,7 @@ struct run_rank *run_add_rank(struct run *run)
 {
     struct run_rank *rank = VEC_PUSH(run->ranks, run->rank_count, run->rank_room);
     rank->preempted_s = rank->preempted_mpi_s = rank->probe_error_s = NAN;
+    rank->clock_error_s = rank->clock_drift = NAN;
     return rank;
 }
 

@@ -47,9 +47,13 @@ struct run_rank {
     double sync_s;          /* part of it: waiting for others; the rest is transfer */
     double preempted_s;     /* kept from running by others, outside MPI; NAN: not known */
     double preempted_mpi_s; /* the same inside MPI */
+    /* Other hosts: how wrong their moments may be here, and how far the clocks drifted apart, as a
+     * part of the time; NAN: all ranks are on one host. */
+    double clock_error_s, clock_drift;
 #define X(name, unit, merge) uint64_t name;
     RECORD_PAIRING_FIELDS(X)
 #undef X
+    uint64_t carried; /* headers that came from other hosts */
     uint64_t events;
     uint64_t threads;
     uint64_t segment_bytes;

@@ -31,6 +31,9 @@
     X(sync_s, REAL)                                                                                \
     X(preempted_s, REAL)                                                                           \
     X(preempted_mpi_s, REAL)                                                                       \
+    X(clock_error_s, REAL)                                                                         \
+    X(clock_drift, REAL)                                                                           \
+    X(carried, UINT64)                                                                             \
     X(paired, UINT64)                                                                              \
     X(missing, UINT64)                                                                             \
     X(ambiguous, UINT64)                                                                           \

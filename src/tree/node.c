@@ -203,6 +203,11 @@ static int read_member(struct reading *r, const struct member *m)
     set_totals(rank, &totals);
     if (h->compensation == RECORD_COMPENSATE_NONE)
         rank->overhead_s = 0; /* nothing was taken out of the times */
+    if (h->clock_error) {
+        rank->clock_error_s = h->clock_error * 1e-9;
+        rank->clock_drift = h->clock_drift * 1e-9;
+    }
+    rank->carried = h->carried;
     add_notes(&r->notes, m, rank, &totals);
     return 0;
 }

@@ -132,6 +132,11 @@ static void put_rank(struct json *j, const struct run_rank *r)
         json_double(j, "preempted_s", r->preempted_s);
     if (!isnan(r->preempted_mpi_s))
         json_double(j, "preempted_mpi_s", r->preempted_mpi_s);
+    if (r->clock_error_s > 0) {
+        json_double(j, "clock_error_s", r->clock_error_s);
+        json_double(j, "clock_drift", r->clock_drift);
+        json_uint(j, "headers_carried", r->carried);
+    }
     json_double(j, "init_real_s", r->mpi ? r->init_real_s : NAN);
     json_double(j, "finalize_real_s", r->mpi ? r->finalize_real_s : NAN);
     if (r->exit_code >= 0 && (r->state == RUN_EXITED || r->state == RUN_ABORTED))

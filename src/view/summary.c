@@ -137,6 +137,26 @@ static void line_spent(const struct part *p)
     }
 }
 
+/* How far moments on other hosts can be trusted. */
+static void line_clocks(const struct part *p)
+{
+    double error = 0, drift = 0;
+    for (size_t i = 0; i < p->run->rank_count; i++) {
+        const struct run_rank *r = &p->run->ranks[i];
+        error = fmax(error, r->clock_error_s); /* which passes over NAN */
+        drift = fmax(drift, fabs(r->clock_drift));
+    }
+    if (error > 0) {
+        char text[FORMAT_ROOM];
+        struct strbuf line = {0};
+        strbuf_printf(&line, "those of other hosts are known to %s", format_time(text, error));
+        if (drift > 0)
+            strbuf_printf(&line, "; they drift apart by %.3g ppm", drift * 1e6);
+        line_text(p, "clocks", line.text);
+        strbuf_free(&line);
+    }
+}
+
 /* What the probes cost, and whether every message had its header. */
 static void line_monitoring(const struct part *p)
 {
@@ -165,6 +185,7 @@ static void line_monitoring(const struct part *p)
     if (all.paired || all.missing || all.ambiguous)
         line_text(p, "headers", text.text);
     strbuf_free(&text);
+    line_clocks(p);
 }
 
 /* Waits that are worth a line: 1 % of the run. */

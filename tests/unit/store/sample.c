@@ -41,6 +41,9 @@ static void add_odd_ranks(struct run *run)
                               .sync_s = -1e-9,
                               .preempted_s = 0.25,
                               .preempted_mpi_s = 0.125,
+                              .clock_error_s = 1e-5,
+                              .clock_drift = -5e-5,
+                              .carried = 77,
                               .paired = UINT64_MAX,
                               .missing = 1,
                               .ambiguous = (uint64_t)1 << 63,
@@ -187,9 +190,11 @@ static const char *rank_difference(const struct run_rank *a, const struct run_ra
         !same_real(a->finalize_real_s, b->finalize_real_s) || !same_real(a->mpi_s, b->mpi_s) ||
         !same_real(a->sync_s, b->sync_s) || !same_real(a->preempted_s, b->preempted_s) ||
         !same_real(a->preempted_mpi_s, b->preempted_mpi_s) ||
+        !same_real(a->clock_error_s, b->clock_error_s) ||
+        !same_real(a->clock_drift, b->clock_drift) ||
         !same_real(a->probe_error_s, b->probe_error_s))
         return "a rank's times";
-    return a->events != b->events || a->threads != b->threads ||
+    return a->carried != b->carried || a->events != b->events || a->threads != b->threads ||
                    a->segment_bytes != b->segment_bytes || a->paired != b->paired ||
                    a->missing != b->missing || a->ambiguous != b->ambiguous
                ? "a rank's counts"
