@@ -140,6 +140,9 @@ def waits(group, skew, late=5, ms=20):
         if clock_error < most:
             break
     lt.ok(0 < clock_error < most, f"skew {skew}: the bound of the clocks' error is known", clock_error)
+    told = {r["rank"]: round(r.get("clock_error_s", 0) * 1e9) for r in run.data["ranks"]}
+    lt.equal(told, {rank: said["error_ns"] for rank, said in run.headers.items()},
+             f"skew {skew}: and reported")
     truth = {int(line.split()[1]): int(line.split()[2]) * 1e-9
              for line in run.result.lines("waited")}
     allowed = late * clock_error * 1e-9
