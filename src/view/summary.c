@@ -141,10 +141,10 @@ static void line_spent(const struct part *p)
 static void line_clocks(const struct part *p)
 {
     double error = 0, drift = 0;
-    for (size_t i = 0; i < p->run->rank_count; i++) {
-        const struct run_rank *r = &p->run->ranks[i];
-        error = fmax(error, r->clock_error_s); /* which passes over NAN */
-        drift = fmax(drift, fabs(r->clock_drift));
+    const struct run_rank *ranks = p->run->ranks;
+    for (size_t i = 0; ranks && i < p->run->rank_count; i++) {
+        error = fmax(error, ranks[i].clock_error_s); /* which passes over NAN */
+        drift = fmax(drift, fabs(ranks[i].clock_drift));
     }
     if (error > 0) {
         char text[FORMAT_ROOM];
