@@ -65,26 +65,21 @@ static void know_boards(struct token *all, int size, int rank)
     pages_free(boards, (size_t)size * sizeof *boards);
 }
 
-enum { NO_MEMORY = 2 }; /* in `spilled` of a token: this rank cannot find out about sizes */
-
-/* False: some rank lacks memory. */
-static bool know(struct token *all, int size, int rank, struct record_header *h)
+static void know(struct token *all, int size, int rank, struct record_header *h)
 {
     uint64_t nonce = 0;
-    bool able = true;
-    for (int i = 0; i < size; i++) {
-        nonce = nonce ? nonce : all[i].board.nonce;
-        able &= !(all[i].board.spilled & NO_MEMORY);
-    }
+    for (int i = 0; i < size && !nonce; i++)
+        nonce = all[i].board.nonce;
     comm_world_nonce(nonce);
     if (nonce && !nodes_open(&nodes, size, rank)) {
         for (int i = 0; i < size; i++)
             nodes_add(&nodes, i, all[i].node, all[i].board.nonce);
-        clocks_open(shim_twin, &nodes, h);
-        twins_open(shim_twin, &nodes, h);
+        if (nodes.count > 1) {
+            clocks_open(shim_twin, &nodes, h);
+            twins_open(shim_twin, &nodes, h);
+        }
         know_boards(all, size, rank);
     }
-    return able;
 }
 
 /*
@@ -128,33 +123,40 @@ static void find_eager(char *memory, int size, int rank)
     PM(Bcast)(&pair_eager, (int)sizeof pair_eager, ABI_BYTE, 0, shim_twin);
 }
 
-/* All ranks come here or none: it is collective. One that has no board says so. */
-void pair_open(struct record_header *h)
+/* Collective: all ranks do this, or none. One that has no board says so. */
+static void exchange(struct record_header *h, struct token *all, char *memory, int size, int rank)
 {
     struct token mine = {.node = nodes_id()};
-    int rank = 0, size = 0;
-    PM(Comm_rank)(ABI_COMM_WORLD, &rank);
-    PM(Comm_size)(ABI_COMM_WORLD, &size);
-    if (!together(h, size) || PM(Comm_dup)(ABI_COMM_WORLD, &shim_twin) != MPI_SUCCESS)
+    if (PM(Comm_dup)(ABI_COMM_WORLD, &shim_twin) != MPI_SUCCESS)
         return;
     shim_twin_known = true;
     PM(Comm_set_errhandler)(shim_twin, ABI_ERRORS_RETURN);
     const char *dir = getenv(PLACE_ENV_JOB_DIR);
     if (h && dir)
         board_open(&mine.board, dir, getenv(PLACE_ENV_SPILL));
-    size_t bytes = (size_t)size * sizeof mine;
+    if (PM(Allgather)(&mine, (int)sizeof mine, ABI_BYTE, all, (int)sizeof mine, ABI_BYTE,
+                      shim_twin) != MPI_SUCCESS)
+        return;
+    know(all, size, rank, h);
+    find_eager(memory, size, rank);
+    pair_calibrate();
+}
+
+void pair_open(struct record_header *h)
+{
+    int rank = 0, size = 0;
+    PM(Comm_rank)(ABI_COMM_WORLD, &rank);
+    PM(Comm_size)(ABI_COMM_WORLD, &size);
+    size_t bytes = (size_t)size * sizeof(struct token);
     struct token *all = pages_alloc(bytes);
     char *memory = pages_alloc(2 * (size_t)LADDER_BYTES);
-    mine.board.spilled |= memory ? 0 : NO_MEMORY;
-    int result = MPI_ERR_OTHER;
-    if (all)
-        result = PM(Allgather)(&mine, (int)sizeof mine, ABI_BYTE, all, (int)sizeof mine, ABI_BYTE,
-                               shim_twin);
-    if (result == MPI_SUCCESS && know(all, size, rank, h))
-        find_eager(memory, size, rank);
+    /* Who has no memory says nothing, so that the others do not begin either. */
+    if (all && memory && together(h, size))
+        exchange(h, all, memory, size, rank);
+    else if (h)
+        record_trouble(h, RECORD_TROUBLE_APART);
     pages_free(all, bytes);
     pages_free(memory, 2 * (size_t)LADDER_BYTES);
-    pair_calibrate();
 }
 
 void pair_close(void)

@@ -2,7 +2,6 @@
 #include "mpi/together.h"
 
 #include "record/place.h"
-#include "runtime/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +16,10 @@
 
 enum {
     LISTING = 32768, /* bytes of a directory that are read at once */
-    PATIENCE_MS = 1000,
+    RANKS = 1 << 16, /* of a node; with more there is no talking */
     NAP_US = 500,
+    SHORT_US = 1000 * 1000,     /* how long to wait for those who are not there, */
+    LONG_US = 60 * 1000 * 1000, /* and for those who are still in MPI_Init: a crowded machine */
 };
 
 /* As the kernel gives them. */
@@ -32,10 +33,15 @@ struct entry {
 
 /* What is seen of the others in one look. */
 struct view {
-    uint8_t *there; /* by rank */
-    int count, size;
+    int size;
+    int begun;                   /* processes that are in MPI_Init, or at its end, */
+    int count;                   /* and ranks of these that can be counted on */
     struct record_header *first; /* rank 0's, mapped; NULL: not seen */
 };
+
+/* Memory that cannot be refused: whoever gave up for want of it, others might count on. */
+static char listing[LISTING] __attribute__((aligned(8)));
+static uint8_t there[RANKS]; /* by rank */
 
 static bool is_header(const char *name)
 {
@@ -63,30 +69,34 @@ static void unmap_header(struct record_header *h)
         munmap(h, sizeof *h);
 }
 
-static bool in_init(const struct record_header *h, int size)
+static bool in_init(const struct record_header *h)
 {
     return h->magic == RECORD_MAGIC && h->version == RECORD_VERSION &&
            __atomic_load_n(&h->mpi_phase, __ATOMIC_ACQUIRE) == RECORD_MPI_INITIALIZING &&
-           h->size == size && h->rank >= 0 && h->rank < size &&
            (!kill(h->pid, 0) || errno == EPERM);
 }
 
 static void look_at(struct view *v, int directory, const char *name)
 {
     struct record_header *h = is_header(name) ? map_header(directory, name) : NULL;
-    if (h && in_init(h, v->size) && !v->there[h->rank]) {
-        v->there[h->rank] = 1;
+    if (!h)
+        return;
+    int rank = h->rank;
+    bool begun = in_init(h), known = begun && h->size == v->size && rank >= 0 && rank < v->size;
+    v->begun += begun && (known || rank < 0);
+    if (known && __atomic_load_n(&h->ready, __ATOMIC_ACQUIRE) && !there[rank]) {
+        there[rank] = 1;
         v->count++;
-        if (h->rank == 0) {
-            unmap_header(v->first);
-            v->first = h;
-            return;
-        }
     }
-    unmap_header(h);
+    if (known && rank == 0) {
+        unmap_header(v->first);
+        v->first = h;
+    } else {
+        unmap_header(h);
+    }
 }
 
-static void look_into(struct view *v, const char *path, char *listing)
+static void look_into(struct view *v, const char *path)
 {
     int directory =
         path && *path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
@@ -101,12 +111,15 @@ static void look_into(struct view *v, const char *path, char *listing)
     close(directory);
 }
 
-static void look(struct view *v, char *listing)
+/* Who sees rank 0's word can be counted on: whatever is settled there, it will know. */
+static void look(struct view *v, struct record_header *own)
 {
-    memset(v->there, 0, (size_t)v->size);
-    v->count = 0;
-    look_into(v, getenv(PLACE_ENV_JOB_DIR), listing);
-    look_into(v, getenv(PLACE_ENV_SPILL), listing);
+    memset(there, 0, sizeof there);
+    v->begun = v->count = 0;
+    look_into(v, getenv(PLACE_ENV_JOB_DIR));
+    look_into(v, getenv(PLACE_ENV_SPILL));
+    if (v->first)
+        __atomic_store_n(&own->ready, 1, __ATOMIC_RELEASE);
 }
 
 /* The first who says something in rank 0's word has said it for all. */
@@ -120,17 +133,19 @@ static bool settle(struct view *v, uint32_t answer)
     return (said == RECORD_TOGETHER_OPEN ? answer : said) == RECORD_TOGETHER_ALL;
 }
 
-static bool all_here(struct view *v, char *listing)
+static bool all_here(struct view *v, struct record_header *own)
 {
     const struct timespec nap = {0, NAP_US * 1000};
-    for (int waited = 0; waited < PATIENCE_MS * 1000; waited += NAP_US) {
-        look(v, listing);
+    int waited = 0;
+    do {
+        look(v, own);
         if (v->count == v->size)
             return settle(v, RECORD_TOGETHER_ALL);
         if (v->first && __atomic_load_n(&v->first->together, __ATOMIC_ACQUIRE))
             return settle(v, RECORD_TOGETHER_NOT);
         syscall(SYS_nanosleep, &nap, NULL);
-    }
+        waited += NAP_US;
+    } while (waited < (v->begun < v->size ? SHORT_US : LONG_US));
     return settle(v, RECORD_TOGETHER_NOT);
 }
 
@@ -153,15 +168,10 @@ bool together(struct record_header *h, int size)
         return getenv(PLACE_ENV_TOGETHER) != NULL;
     if (!local && getenv(PLACE_ENV_TOGETHER))
         return true;
-    if (!h)
+    if (!h || size > RANKS)
         return false;
-    size_t bytes = LISTING + (size_t)size;
-    char *memory = pages_alloc(bytes);
-    if (!memory)
-        return false; /* without a word: the others see it when they lose patience */
-    struct view v = {.there = (uint8_t *)memory + LISTING, .size = size};
-    bool yes = all_here(&v, memory);
+    struct view v = {.size = size};
+    bool yes = all_here(&v, h);
     unmap_header(v.first);
-    pages_free(memory, bytes);
     return yes;
 }

@@ -92,6 +92,7 @@ enum record_trouble {
     RECORD_TROUBLE_CELLS = 1 << 8,       /* no cells for some thread and unit: not counted there */
     RECORD_TROUBLE_PROBES = 1 << 9,      /* no record for some site: not counted there */
     RECORD_TROUBLE_UNITS = 1 << 10,      /* too many units, or too large: not monitored */
+    RECORD_TROUBLE_APART = 1 << 11,      /* not all ranks are watched: no headers */
 };
 
 /* Read by every event, both words at once, and compared with the copy that a thread has seen.
@@ -156,8 +157,8 @@ struct record_header {
     /* Of other nodes, seen from here; 0: there are none. The drift is known at the end. */
     uint32_t clock_error; /* nanoseconds by which their moments may be wrong at most */
     int32_t clock_drift;  /* parts per billion: how much faster than ours the farthest one runs */
-    uint32_t spare2;
-    uint64_t carried; /* headers that came from other nodes */
+    uint32_t ready;       /* can see rank 0's `together` */
+    uint64_t carried;     /* headers that came from other nodes */
 
     /* moments, in ticks; 0: not yet */
     uint64_t started;

@@ -36,6 +36,10 @@ static const struct trouble troubles[] = {
      ": no room for more procedures, calls and loops, further ones are not counted", NULL},
     {RECORD_TROUBLE_UNITS,
      ": more instrumented source files than Loupe can handle, some are not monitored", NULL},
+    {RECORD_TROUBLE_APART,
+     ": not all ranks are watched: waiting is not told from transfer, and what monitoring cost "
+     "others is not taken out",
+     NULL},
     {RECORD_TROUBLE_COMMS, ": too many communicators at once, some peers are summed up as others",
      NULL},
 };
