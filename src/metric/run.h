@@ -8,6 +8,7 @@
 
 #include "graph/graph.h"
 #include "record/fields.h"
+#include "record/layout.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,7 +86,36 @@ struct run_peer {
 #undef X
 };
 
+/* An item of the critical path. */
+struct run_path_item {
+    char *name;                  /* as selected, where no node is known; NULL: that of the node */
+    uint32_t node;               /* 0: none */
+    double share_s, exclusive_s; /* of the path: with, and without other items that it called */
+    double zeroed_s;             /* how long the longest path would be without it */
+    double cpu_s;                /* its time in all ranks */
+};
+
+/* The longest path at the end, or now. */
+struct run_path {
+    bool known;          /* it was, or is, computed */
+    bool on, searching;  /* now; the search for the greatest items goes on */
+    uint32_t generation; /* which selection of items this is */
+    double since_s;      /* of the run's time, when that began */
+    double length_s;
+    double mpi_s;                /* of it: inside communications, not waiting */
+    double cpu_s;                /* of all ranks, since then: without waiting */
+    double covered;              /* share of the path that the items have, exclusive; 0 to 1 */
+    bool complete;               /* the items with at least 1/top of the path are known */
+    uint32_t top;                /* as asked for; 0: the items were named */
+    uint32_t rank;               /* index into ranks[]: where it ends */
+    struct run_path_item *items; /* the greatest saving first */
+    size_t item_count, item_room;
+    int32_t strip[RECORD_PATH_STRIP]; /* world ranks that carried it, in equal parts of its length;
+                                         -1: it ended before */
+};
+
 struct run {
+    struct run_path path;
     char **command;     /* NULL-terminated; what the user typed after "--" */
     char *program;      /* its name, without directories */
     char *mpi;          /* "Open MPI 4.1.4"; NULL: no MPI */

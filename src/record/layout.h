@@ -96,8 +96,9 @@ enum record_trouble {
 };
 
 /* Read by every event, both words at once, and compared with the copy that a thread has seen.
- * `word` is written by `loupe ctl` and MPI_Pcontrol; bits 0: measurement off; 8 to 31: the number
- * of resets asked for. `epoch` is the process's own: it moves on when what threads have looked up
+ * `word` is written by `loupe ctl` and MPI_Pcontrol; bits 0: measurement off; 1 to 7: the
+ * generation of the plan of the critical path (record/plan.h); 8 to 31: the number of resets asked
+ * for. `epoch` is the process's own: it moves on when what threads have looked up
  * may be wrong. */
 struct record_control {
     uint32_t word;
@@ -108,6 +109,8 @@ struct record_control {
 #define RECORD_BUDGET_DEFAULT      500u
 #define RECORD_BUDGET_OFF          0xffffffffu
 #define RECORD_CONTROL_OFF         1u
+#define RECORD_CONTROL_PATH_SHIFT  1
+#define RECORD_CONTROL_PATH        (0x7fu << RECORD_CONTROL_PATH_SHIFT)
 #define RECORD_CONTROL_RESET_SHIFT 8
 
 struct record_extent {
@@ -193,6 +196,7 @@ enum record_kind {
     RECORD_KIND_CELLS,      /* struct record_cells, of one block */
     RECORD_KIND_PROBES,     /* struct record_probe, of one block */
     RECORD_KIND_FRAMES,     /* one struct record_probe_frames, of one block */
+    RECORD_KIND_PATHS,      /* one struct record_path, of one block */
     RECORD_KINDS
 };
 
@@ -366,6 +370,36 @@ struct record_probe {
     uint64_t spare[3];
 };
 
+/*
+ * The critical path as one thread knows it (runtime/path.h): the longest one that ends in what it
+ * has done so far. All in ticks of virtual time without waiting. What goes on grows with the
+ * length: an item in `active` has share + length of the path, the innermost one exclusive + length.
+ */
+enum { RECORD_PATH_ITEMS = 32, RECORD_PATH_STRIP = 64, RECORD_PATH_NO_ITEM = 0xff };
+
+struct record_path_item {
+    int64_t share;     /* of the path; less the length at its entry while it is active */
+    int64_t exclusive; /* the same without items that it called; less the length while innermost */
+    int64_t excess;    /* by which the longest path net of this item exceeds this path net of it */
+};
+
+struct record_path {
+    uint32_t version;     /* odd while it changes */
+    uint32_t generation;  /* of the plan; 0: not started */
+    int64_t offset;       /* virtual now less the length; grows by waiting */
+    uint64_t waits;       /* real ticks: inside a communication since then; 0: it is computing */
+    int64_t mpi;          /* of the length: inside communications, not waiting */
+    uint32_t active;      /* items, a bit each */
+    uint32_t innermost;   /* item; RECORD_PATH_NO_ITEM: none */
+    uint64_t met;         /* others whose path was looked at, */
+    uint64_t adopted;     /* and was longer */
+    uint64_t ended;       /* virtual ticks: its time is over (MPI_Finalize); 0: not yet */
+    uint32_t strip_shift; /* a bucket of the strip is 2^strip_shift ticks of the path */
+    uint32_t items;       /* in use */
+    struct record_path_item item[RECORD_PATH_ITEMS];
+    uint16_t strip[RECORD_PATH_STRIP]; /* world rank + 1 that carried it; 0: not reached yet */
+};
+
 /* `caller_module` of calls whose return address is not kept: there are too many of them. */
 #define RECORD_CALLER_UNKNOWN 0xfffffffeu
 
@@ -380,6 +414,7 @@ _Static_assert(sizeof(struct record_name) == 128, "31 names to a chunk");
 _Static_assert(sizeof(struct record_probe) == 192, "21 probes to a chunk");
 _Static_assert(sizeof(struct record_unit) == 16, "252 units to a chunk");
 _Static_assert(sizeof(struct record_probe_frames) <= RECORD_CHUNK_ROOM, "one to a chunk");
+_Static_assert(sizeof(struct record_path) <= RECORD_CHUNK_ROOM, "one to a chunk");
 _Static_assert(sizeof(struct record_header) <= RECORD_CHUNK, "one page before MPI_Init");
 
 #endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The plan of the critical path: whether it is computed, and of which items. One page, the file
+ * `plan` in the job's directory, made with the job; its readers are the job's processes, its
+ * writers `loupe run`, `loupe ctl` and MPI_Pcontrol.
+ *
+ * Items are ranges of keys: an item of one procedure is a range of one, a bucket of the search one
+ * of many. Whatever lies in no range is no item. A change makes a new generation, whoever starts
+ * with it starts anew; the control word of each process (record/layout.h) says that there is one.
+ */
+#ifndef LOUPE_RECORD_PLAN_H
+#define LOUPE_RECORD_PLAN_H
+
+#include "record/export.h"
+#include "record/layout.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PLAN_FILE  "plan"
+#define PLAN_MAGIC 0x6e616c502e706cull
+
+enum { PLAN_VERSION = 1, PLAN_BYTES = 4096 };
+
+struct plan_range {
+    uint64_t from, to; /* keys, both included */
+    uint32_t item;
+    uint32_t spare;
+};
+
+struct plan {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t changing;   /* odd while it changes; one writer at a time takes it by making it odd */
+    uint32_t generation; /* 0: never on */
+    uint32_t on;
+    uint32_t count;     /* ranges */
+    uint32_t searching; /* the controller is still looking for the top ones */
+    struct plan_range ranges[RECORD_PATH_ITEMS]; /* sorted, disjoint */
+};
+_Static_assert(sizeof(struct plan) <= PLAN_BYTES, "one page");
+
+/* Bits 1 to 7 of a control word for this generation: never 0 once there was one. */
+static inline uint32_t plan_control(uint32_t generation)
+{
+    return (generation ? generation % 127 + 1 : 0) << RECORD_CONTROL_PATH_SHIFT;
+}
+
+static inline uint64_t plan_mix(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a ^ b * 0x9e3779b97f4a7c15u) + 0x632be59bd9b4e019u;
+    x = (x ^ x >> 29) * 0xbf58476d1ce4e5b9u;
+    return x ^ x >> 32;
+}
+
+/* A procedure that was compiled by `loupe cc`, by its key in the unit's table; the same in every
+ * unit that has it. */
+static inline uint64_t plan_procedure(uint64_t key)
+{
+    return plan_mix(key, 1);
+}
+
+/* Another site of a unit: a loop, a call. */
+static inline uint64_t plan_site(uint64_t unit, uint32_t site)
+{
+    return plan_mix(unit, (uint64_t)site << 8 | 2);
+}
+
+/* A communication statement: return address, less the load bias of its module. */
+uint64_t plan_statement(const struct record_module *module, uint64_t offset)
+    EXPORT_AS(plan_statement);
+
+/* The item of a key; RECORD_PATH_NO_ITEM: none. `plan` is a copy. */
+uint32_t plan_item(const struct plan *plan, uint64_t key) EXPORT_AS(plan_item);
+
+/* A copy that is whole and makes sense; false: it changes all the time, or is no plan. */
+bool plan_read(const struct plan *shared, struct plan *copy) EXPORT_AS(plan_read);
+
+/* Maps the plan of a job, to be changed too; NULL: none, or not ours. */
+struct plan *plan_open(int job_dir) EXPORT_AS(plan_open);
+void plan_close(struct plan *plan) EXPORT_AS(plan_close);
+/* Makes it, all off; -errno. */
+int plan_make(int job_dir);
+
+/* Replaces what it says, `generation` apart, which grows by one and is returned; 0: it could not be
+ * had. */
+uint32_t plan_change(struct plan *shared, const struct plan *to) EXPORT_AS(plan_change);
+
+#endif
