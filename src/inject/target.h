@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process that was started without us: stopping and continuing all its threads, memory of ours in
+ * it, and changing its code safely. Nothing in here knows what the code does.
+ */
+#ifndef LOUPE_INJECT_TARGET_H
+#define LOUPE_INJECT_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct target;
+
+struct target_error {
+    char message[240]; /* what went wrong and what to do */
+};
+
+/* A file that is mapped executable in it. */
+struct target_module {
+    char *path;          /* as the target names it */
+    char *open;          /* by which we open the very file: /proc/PID/map_files or root */
+    uint64_t bias;       /* to be added to the file's addresses */
+    uint64_t start, end; /* of all its mappings */
+};
+
+/* Seizes all threads, those that are created meanwhile too; they go on running. -errno. */
+int target_attach(pid_t pid, struct target **target, struct target_error *error);
+/* Lets go. What was inserted and not removed stays if `keep`; else it is removed first. */
+void target_detach(struct target *target, bool keep);
+pid_t target_pid(const struct target *target);
+/* False: it has ended, or has become another program (exec). */
+bool target_lives(struct target *target);
+const struct target_module *target_modules(struct target *target, size_t *count); /* as of now */
+int target_read(struct target *target, uint64_t address, void *into, size_t bytes);
+
+/* Room for code, executable there and writable only here, within 2 GiB of everything in
+ * [near, near_end). NULL: there is no such place. `remote` says where it is in the target. */
+uint8_t *target_code(struct target *target, uint64_t near, uint64_t near_end, size_t bytes,
+                     uint64_t *remote);
+/* It is not needed any more; used again only when no thread can be inside (program counters and
+ * words of the stacks were looked at). */
+void target_code_free(struct target *target, uint64_t remote, size_t bytes);
+/* Room for data, shared between us and it, zeroed; never given back. */
+void *target_data(struct target *target, size_t bytes, uint64_t *remote);
+
+/* A change of code that is there: `bytes` at `address` become `to`. A thread that has its program
+ * counter inside (address, address + bytes) is moved to `moved[offset]`, where what it was about
+ * to execute stands again. */
+struct target_patch {
+    uint64_t address;
+    uint8_t bytes;
+    uint8_t from[32]; /* what must be there now: else nothing at all is changed (-ESTALE) */
+    uint8_t to[32];
+    uint64_t moved[32]; /* by offset; 0: no instruction begins there, or it need not move */
+};
+struct target_pause {
+    uint64_t stop_ns;  /* until all threads stood still */
+    uint64_t write_ns; /* while they did */
+};
+/* All of them, or none, in one stop. -errno. */
+int target_patch(struct target *target, const struct target_patch *patches, size_t count,
+                 struct target_pause *pause);
+/* The same for many processes of one binary: stopped together. */
+int targets_patch(struct target **targets, size_t target_count, const struct target_patch *patches,
+                  size_t count, struct target_pause *pause);
+
+/* A trap at one byte (int3): threads that come there go on at `handler`, in the target itself, by a
+ * signal handler of ours that passes on what is not ours. */
+int target_trap(struct target *target, uint64_t address, uint64_t handler);
+
+#endif
