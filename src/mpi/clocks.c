@@ -18,7 +18,8 @@ struct fix {
 };
 
 static struct nodes nodes;
-static struct fix *fixes; /* by node; NULL: there is one node only */
+static struct fix *fixes; /* by node; NULL: there is one node only, or they are not known */
+static struct fix *room;  /* for these, and for those at the end */
 static double tick_ns;
 
 /* For tests: this node's clock is ahead, and runs fast. Applied to what leaves and enters the
@@ -156,16 +157,19 @@ static void open_skew(void)
     skew.since = clock_now();
 }
 
+int clocks_reserve(int32_t count)
+{
+    room = count > 0 ? pages_alloc(2 * (size_t)count * sizeof *room) : NULL;
+    return room ? 0 : -ENOMEM;
+}
+
 void clocks_open(MPI_Comm comm, const struct nodes *all, struct record_header *h)
 {
     nodes = *all;
     tick_ns = h ? h->tick_ns : 1;
     open_skew();
-    struct fix *first = pages_alloc((size_t)nodes.count * sizeof *first);
-    if (!first) /* all of us would have to know */
-        return;
-    if (compare(comm, first) == MPI_SUCCESS)
-        fixes = first;
+    if (compare(comm, room) == MPI_SUCCESS)
+        fixes = room;
     if (h && fixes)
         h->clock_error = nanoseconds(worst(fixes));
 }
@@ -185,8 +189,8 @@ static double drifted(const struct fix *last, int32_t n)
 
 void clocks_close(MPI_Comm comm, struct record_header *h)
 {
-    struct fix *last = fixes ? pages_alloc((size_t)nodes.count * sizeof *last) : NULL;
-    if (!last || compare(comm, last) != MPI_SUCCESS || !h)
+    struct fix *last = room + nodes.count;
+    if (nodes.count < 2 || compare(comm, last) != MPI_SUCCESS || !h || !fixes)
         return;
     int32_t mine = nodes.of[nodes.me];
     double most = 0, own = drifted(last, mine), elapsed = 0;
@@ -202,5 +206,4 @@ void clocks_close(MPI_Comm comm, struct record_header *h)
     /* Before the drift was known, moments were off by at most all of it. */
     h->clock_error = nanoseconds(worst(fixes) + worst(last) + magnitude(most));
     h->clock_drift = elapsed > 0 ? (int32_t)(most / elapsed * 1e9) : 0;
-    pages_free(last, (size_t)nodes.count * sizeof *last);
 }

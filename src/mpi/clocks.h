@@ -16,6 +16,8 @@
 
 #pragma GCC visibility push(hidden)
 
+/* Memory for so many nodes at most, before anyone counts on us; -ENOMEM. */
+int clocks_reserve(int32_t count);
 /* Both are collective over `comm`; `h` may be NULL. The nodes are kept, not copied. */
 void clocks_open(MPI_Comm comm, const struct nodes *nodes, struct record_header *h);
 void clocks_close(MPI_Comm comm, struct record_header *h);

@@ -71,7 +71,7 @@ static void know(struct token *all, int size, int rank, struct record_header *h)
     for (int i = 0; i < size && !nonce; i++)
         nonce = all[i].board.nonce;
     comm_world_nonce(nonce);
-    if (nonce && !nodes_open(&nodes, size, rank)) {
+    if (nonce) {
         for (int i = 0; i < size; i++)
             nodes_add(&nodes, i, all[i].node, all[i].board.nonce);
         if (nodes.count > 1) {
@@ -150,8 +150,9 @@ void pair_open(struct record_header *h)
     size_t bytes = (size_t)size * sizeof(struct token);
     struct token *all = pages_alloc(bytes);
     char *memory = pages_alloc(2 * (size_t)LADDER_BYTES);
+    bool ready = all && memory && !nodes_open(&nodes, size, rank) && !clocks_reserve(size);
     /* Who has no memory says nothing, so that the others do not begin either. */
-    if (all && memory && together(h, size))
+    if (ready && together(h, size))
         exchange(h, all, memory, size, rank);
     else if (h)
         record_trouble(h, RECORD_TROUBLE_APART);
