@@ -42,4 +42,22 @@ const struct matrix_pair *matrix_at(const struct matrix *matrix, int32_t from, i
 size_t matrix_ends(const struct run *run, const struct matrix *matrix, int32_t *ends, bool rows);
 char *matrix_end_name(char to[FORMAT_ROOM], const struct run *run, int32_t end);
 
+/* One place for each end that there can be: the processes, then others and foreign ones. */
+static inline size_t matrix_places(const struct run *run)
+{
+    return run->rank_count + 2;
+}
+
+static inline int32_t matrix_end_at(size_t place, size_t places)
+{
+    return place < places - 2    ? (int32_t)place
+           : place == places - 2 ? MATRIX_OTHERS
+                                 : MATRIX_FOREIGN;
+}
+
+static inline size_t matrix_place(int32_t end, size_t places)
+{
+    return end >= 0 ? (size_t)end : end == MATRIX_OTHERS ? places - 2 : places - 1;
+}
+
 #endif

@@ -83,11 +83,6 @@ static int by_volume(const void *pa, const void *pb)
     return a->end < b->end ? -1 : a->end > b->end;
 }
 
-static size_t slot(int32_t end, size_t count)
-{
-    return end >= 0 ? (size_t)end : end == MATRIX_OTHERS ? count - 2 : count - 1;
-}
-
 static void rank_totals(const struct part *p, const struct matrix *m)
 {
     static const struct table_column columns[] = {{.title = "rank"},
@@ -95,15 +90,13 @@ static void rank_totals(const struct part *p, const struct matrix *m)
                                                   {.title = "bytes sent"},
                                                   {.title = "messages received"},
                                                   {.title = "bytes received"}};
-    size_t count = p->run->rank_count + 2; /* others and foreign at the end */
+    size_t count = matrix_places(p->run);
     struct totals *totals = xcalloc(count, sizeof *totals);
     for (size_t i = 0; i < count; i++)
-        totals[i].end = i < count - 2    ? (int32_t)i
-                        : i == count - 2 ? MATRIX_OTHERS
-                                         : MATRIX_FOREIGN;
+        totals[i].end = matrix_end_at(i, count);
     for (size_t i = 0; i < m->count; i++) {
         const struct matrix_pair *pair = &m->pairs[i];
-        size_t from = slot(pair->from, count), to = slot(pair->to, count);
+        size_t from = matrix_place(pair->from, count), to = matrix_place(pair->to, count);
         totals[from].sent += pair->count;
         totals[from].sent_bytes += pair->bytes;
         totals[to].received += pair->count;

@@ -68,19 +68,14 @@ static void rank_totals(const struct part *p, const struct matrix *m)
 {
     static const struct table_column columns[] = {
         {.title = "rank"}, {.title = "was waited for"}, {.title = "waited itself"}};
-    size_t count = p->run->rank_count + 2; /* others and foreign at the end */
+    size_t count = matrix_places(p->run);
     struct totals *totals = xcalloc(count, sizeof *totals);
     for (size_t i = 0; i < count; i++)
-        totals[i].end = i < count - 2    ? (int32_t)i
-                        : i == count - 2 ? MATRIX_OTHERS
-                                         : MATRIX_FOREIGN;
+        totals[i].end = matrix_end_at(i, count);
     for (size_t i = 0; i < m->count; i++) {
         const struct matrix_pair *pair = &m->pairs[i];
-        size_t to = pair->to >= 0               ? (size_t)pair->to
-                    : pair->to == MATRIX_OTHERS ? count - 2
-                                                : count - 1;
         totals[pair->from].waited += pair->time;
-        totals[to].caused += pair->time;
+        totals[matrix_place(pair->to, count)].caused += pair->time;
     }
     qsort(totals, count, sizeof *totals, by_caused);
     struct table *t = table_new(columns, COUNT(columns));
