@@ -123,8 +123,8 @@ bool supervisor_pause(struct supervisor *s, int milliseconds)
 
 bool supervisor_has_children(void)
 {
-    siginfo_t info = {0};
-    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+    siginfo_t info;
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
 bool supervisor_expects(pid_t pid)

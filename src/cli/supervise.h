@@ -32,7 +32,8 @@ void supervisor_child(const struct supervisor *s);
 void supervisor_wait(struct supervisor *s);
 /* Waits `milliseconds` at most; true if the user asks us to stop waiting (^C, SIGTERM). */
 bool supervisor_pause(struct supervisor *s, int milliseconds);
-/* Whether any process, child or orphan, has us as its parent and lives. */
+/* Whether any process, child or orphan, has us as its parent; also one that has ended and was not
+ * waited for yet, since it hides those that live. */
 bool supervisor_has_children(void);
 /* Whether this process has us as its parent, and its end is not noted yet. */
 bool supervisor_expects(pid_t pid);
