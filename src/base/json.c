@@ -100,47 +100,42 @@ static int decimal(char *to, double value)
     return len;
 }
 
-enum { HEAD = 64 };
+enum { NUMBER = 48 }; /* and what is around it */
 
-/* What stands before a value, into `to`, so that a short value is added together with it; returns
- * its length. A key that is long or needs escapes is added at once. */
-static size_t head(struct json *j, const char *key, char to[HEAD])
+/* What stands before a value; returns room for a short one behind it, of which finish() says how
+ * much was used. */
+static char *head(struct json *j, const char *key)
 {
-    size_t len = 0;
+    size_t len = key ? strlen(key) : 0;
+    char *to = strbuf_room(j->out, len + NUMBER);
     if (j->comma)
-        to[len++] = ',';
+        *to++ = ',';
     j->comma = true;
     if (!key)
-        return len;
-    to[len++] = '"';
-    for (const char *k = key; len < HEAD - 2; k++) {
-        if (!*k) {
-            to[len++] = '"';
-            to[len++] = ':';
-            return len;
-        }
-        if (*k < 0x20 || *k == '"' || *k == '\\' || *k == 0x7f)
-            break;
-        to[len++] = *k;
-    }
-    strbuf_add(j->out, to, to[0] == ',');
-    quoted(j->out, key);
-    strbuf_putc(j->out, ':');
-    return 0;
+        return to;
+    *to++ = '"';
+    memcpy(to, key, len);
+    to += len;
+    *to++ = '"';
+    *to++ = ':';
+    return to;
+}
+
+static void finish(struct json *j, const char *end)
+{
+    strbuf_grown(j->out, end);
 }
 
 static void begin(struct json *j, const char *key)
 {
-    char text[HEAD];
-    strbuf_add(j->out, text, head(j, key, text));
+    finish(j, head(j, key));
 }
 
 static void open_with(struct json *j, const char *key, char bracket)
 {
-    char text[HEAD + 1];
-    size_t len = head(j, key, text);
-    text[len++] = bracket;
-    strbuf_add(j->out, text, len);
+    char *to = head(j, key);
+    *to++ = bracket;
+    finish(j, to);
     j->comma = false;
 }
 
@@ -188,20 +183,16 @@ void json_string(struct json *j, const char *key, const char *value)
 
 void json_int(struct json *j, const char *key, int64_t value)
 {
-    char text[HEAD + 24];
-    size_t len = head(j, key, text);
+    char *to = head(j, key);
     if (value < 0)
-        text[len++] = '-';
-    len += (size_t)digits(text + len, value < 0 ? -(uint64_t)value : (uint64_t)value);
-    strbuf_add(j->out, text, len);
+        *to++ = '-';
+    finish(j, to + digits(to, value < 0 ? -(uint64_t)value : (uint64_t)value));
 }
 
 void json_uint(struct json *j, const char *key, uint64_t value)
 {
-    char text[HEAD + 24];
-    size_t len = head(j, key, text);
-    len += (size_t)digits(text + len, value);
-    strbuf_add(j->out, text, len);
+    char *to = head(j, key);
+    finish(j, to + digits(to, value));
 }
 
 void json_double(struct json *j, const char *key, double value)
@@ -210,15 +201,12 @@ void json_double(struct json *j, const char *key, double value)
         json_null(j, key);
         return;
     }
-    char text[HEAD + 48];
-    size_t len = head(j, key, text);
-    int more = decimal(text + len, value);
-    if (!more && value == 0) {
-        text[len] = '0';
-        more = 1;
-    }
-    strbuf_add(j->out, text, len + (size_t)more);
-    if (!more)
+    char *to = head(j, key);
+    int len = decimal(to, value);
+    if (!len && value == 0)
+        to[len++] = '0';
+    finish(j, to + len);
+    if (!len)
         strbuf_printf(j->out, "%.9g", value);
 }
 

@@ -13,7 +13,7 @@ struct json {
     bool comma;
 };
 
-/* `key` is NULL inside arrays. */
+/* `key` is NULL inside arrays; else a word of the program's own, without anything to escape. */
 void json_object_begin(struct json *j, const char *key);
 void json_object_end(struct json *j);
 void json_array_begin(struct json *j, const char *key);

@@ -26,6 +26,18 @@ void strbuf_add(struct strbuf *b, const char *text, size_t len)
     b->text[b->len] = '\0';
 }
 
+char *strbuf_room(struct strbuf *b, size_t bytes)
+{
+    reserve(b, bytes);
+    return b->text + b->len;
+}
+
+void strbuf_grown(struct strbuf *b, const char *end)
+{
+    b->len = (size_t)(end - b->text);
+    b->text[b->len] = '\0';
+}
+
 void strbuf_puts(struct strbuf *b, const char *text)
 {
     strbuf_add(b, text, strlen(text));

@@ -12,6 +12,9 @@ struct strbuf {
 };
 
 void strbuf_add(struct strbuf *b, const char *text, size_t len);
+/* Room for so many bytes at the end, to be written to; then: it goes up to `end` now. */
+char *strbuf_room(struct strbuf *b, size_t bytes);
+void strbuf_grown(struct strbuf *b, const char *end);
 void strbuf_puts(struct strbuf *b, const char *text);
 void strbuf_putc(struct strbuf *b, char c);
 void strbuf_printf(struct strbuf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));

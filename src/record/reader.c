@@ -54,7 +54,11 @@ static int open_file(int dir, const char *name, const char *suffix, int flags, s
 
 static int map_file(int fd, size_t bytes, struct segment_map *map)
 {
-    void *start = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    /* All of it is read soon, and a fault for each page takes longer than that; but what someone
+     * has made large for no reason is not to be filled by us. */
+    enum { AT_ONCE = 1 << 22 };
+    int populate = bytes <= AT_ONCE ? MAP_POPULATE : 0;
+    void *start = mmap(NULL, bytes, PROT_READ, MAP_SHARED | populate, fd, 0);
     if (start == MAP_FAILED)
         return -errno;
     *map = (struct segment_map){start, bytes};
