@@ -20,9 +20,7 @@ static inline uint32_t draw(uint64_t *state, uint32_t below)
 
 static inline void spend(void)
 {
-    int64_t end = unit_clock() + (int64_t)draw(&own, MOST_TURNS) * TURN_NS;
-    while (unit_clock() < end)
-        unit_turns();
+    unit_spend((int64_t)draw(&own, MOST_TURNS) * TURN_NS);
 }
 
 static void sow(void)

@@ -38,11 +38,16 @@ static inline void unit_turns(void)
         abort();
 }
 
-static inline void units(int count)
+static inline void unit_spend(int64_t ns)
 {
-    int64_t end = unit_clock() + (int64_t)count * UNIT_NS;
+    int64_t end = unit_clock() + ns;
     while (unit_clock() < end)
         unit_turns();
+}
+
+static inline void units(int count)
+{
+    unit_spend((int64_t)count * UNIT_NS);
 }
 
 static inline void unit_begin(int *argc, char ***argv)
