@@ -106,9 +106,13 @@ static void rank_has_begun(struct record_header *h, uint64_t left)
     if (loupe_tls.self)
         preempt_start(loupe_tls.self);
     h->mpi_init_end = clock_now();
-    if (loupe_tls.self)
-        thread_delay_start(loupe_tls.self,
-                           (int64_t)(clock_since(left, clock_now()) << RECORD_TIME_SHIFT));
+    struct thread *t = loupe_tls.self;
+    if (t) {
+        thread_delay_start(t, (int64_t)(clock_since(left, clock_now()) << RECORD_TIME_SHIFT));
+        if (loupe_path_plan)
+            loupe_path_plan(t, 0,
+                            (int64_t)clock_now() - ((*t->delay & t->taken) >> RECORD_TIME_SHIFT));
+    }
     __atomic_store_n(&h->mpi_phase, RECORD_MPI_INITIALIZED, __ATOMIC_RELEASE);
 }
 
@@ -174,8 +178,10 @@ void life_finalize_begin(void)
     struct record_header *h = loupe_process.writer.header;
     if (h && h->mpi_phase == RECORD_MPI_INITIALIZED) {
         h->mpi_finalize_begin = clock_now();
-        if (loupe_tls.self)
+        if (loupe_tls.self) {
             preempt_end(loupe_tls.self);
+            path_end(loupe_tls.self);
+        }
         clock_measure(h);
     }
     pair_close(); /* collective, as pair_open is */

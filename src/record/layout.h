@@ -393,6 +393,7 @@ struct record_path {
     uint32_t innermost;   /* item; RECORD_PATH_NO_ITEM: none */
     uint64_t met;         /* others whose path was looked at, */
     uint64_t adopted;     /* and was longer */
+    uint64_t unknown;     /* others whose path was not to be had any more */
     uint64_t ended;       /* virtual ticks: its time is over (MPI_Finalize); 0: not yet */
     uint64_t began;       /* real ticks: when this thread began with the generation */
     uint32_t strip_shift; /* a bucket of the strip is 2^strip_shift ticks of the path */

@@ -114,6 +114,7 @@ static struct site *new_site(struct thread *t, uint64_t key)
     site->index = t->statement_count;
     site->code_epoch = loupe_code_epoch;
     site->epoch = loupe_epoch;
+    site->item = RECORD_PATH_NO_ITEM;
     event_near_none(site);
     s->min = UINT64_MAX;
     return site;

@@ -109,6 +109,7 @@ struct thread *thread_acquire(void)
     t->control = ~control_load(t->control_at); /* look at the control word first */
     memset(t->near_address, 0, sizeof t->near_address);
     t->guard = 0;
+    t->path = NULL;
     t->region_depth = 0;
     thread_watch(t);
     t->block->depth = 0;
@@ -137,6 +138,7 @@ void thread_release(struct thread *t)
 {
     probe_end(t);
     abandon(t);
+    path_end(t);
     t->block->depth = 0;
     __atomic_store_n(&t->block->held, 0, __ATOMIC_RELEASE);
 }
