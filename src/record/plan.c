@@ -81,7 +81,8 @@ bool plan_read(const struct plan *shared, struct plan *copy)
     for (int i = 0; i < READ_TRIES; i++) {
         uint32_t before = __atomic_load_n(&shared->changing, __ATOMIC_ACQUIRE);
         if (before & 1) {
-            if (i >= READ_TRIES - 20) /* it was taken from its processor in the middle, or is dead */
+            if (i >=
+                READ_TRIES - 20) /* it was taken from its processor in the middle, or is dead */
                 nap();
             continue;
         }

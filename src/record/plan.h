@@ -74,13 +74,18 @@ static inline uint64_t plan_site(uint64_t unit, uint32_t site)
     return plan_mix(unit, (uint64_t)site << 8 | 2);
 }
 
-/* A region, by its name. */
-static inline uint64_t plan_region(const char *name)
+/* A region, by plan_name of its name. */
+static inline uint64_t plan_name(const char *name)
 {
     uint64_t h = 0xcbf29ce484222325u;
     for (const unsigned char *c = (const unsigned char *)name; *c; c++)
         h = (h ^ *c) * 0x100000001b3u;
-    return plan_mix(h, 3);
+    return h | 1ull << 63; /* the runtime has statements below */
+}
+
+static inline uint64_t plan_region(uint64_t name)
+{
+    return plan_mix(name, 3);
 }
 
 /* A communication statement: return address, less the load bias of its module. */
@@ -95,12 +100,6 @@ uint64_t plan_module(const struct record_module *module) EXPORT_AS(plan_module);
 /* The item of a key; RECORD_PATH_NO_ITEM: none. `plan` is a copy. */
 uint32_t plan_item(const struct plan *plan, uint64_t key) EXPORT_AS(plan_item);
 
-/* Whether an item is one that the user, or the search at its end, has named: it is always timed. */
-static inline bool plan_named(const struct plan *plan)
-{
-    return !plan->searching;
-}
-
 /* A copy that is whole and makes sense; false: it changes all the time, or is no plan. */
 bool plan_read(const struct plan *shared, struct plan *copy) EXPORT_AS(plan_read);
 
@@ -111,8 +110,8 @@ void plan_close(struct plan *plan) EXPORT_AS(plan_close);
 int plan_make(int job_dir);
 
 /* Replaces what it says, `generation` apart, which grows by one and is returned; 0: it could not be
- * had, or `to` makes no sense. With `from`, only if that is still its generation. A writer that died
- * in the middle is waited for, then forgotten: what it left is replaced as a whole. */
+ * had, or `to` makes no sense. With `from`, only if that is still its generation. A writer that
+ * died in the middle is waited for, then forgotten: what it left is replaced as a whole. */
 uint32_t plan_change(struct plan *shared, const struct plan *to) EXPORT_AS(plan_change);
 uint32_t plan_change_from(struct plan *shared, const struct plan *to, uint32_t from)
     EXPORT_AS(plan_change_from);

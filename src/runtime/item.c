@@ -64,17 +64,17 @@ void item_wish(enum item_wish wish, struct record_control *control)
 
 /* ---- items of statements and regions ---- */
 
-uint32_t item_of(const struct thread *t, const struct site *site)
+uint8_t item_of(const struct thread *t, const struct site *site)
 {
     const struct record_statement *s = site->record;
     if (!t->plan || !t->plan->count)
         return RECORD_PATH_NO_ITEM;
     if (s->call == RECORD_CALL_REGION)
         return t->plan->searching ? RECORD_PATH_NO_ITEM
-                                  : plan_item(t->plan, plan_region(site->key));
+                                  : (uint8_t)plan_item(t->plan, plan_region(site->key));
     if (s->module == RECORD_NO_MODULE)
         return RECORD_PATH_NO_ITEM;
-    return plan_item(t->plan, plan_statement(module_hash(s->module), s->offset));
+    return (uint8_t)plan_item(t->plan, plan_statement(module_hash(s->module), s->offset));
 }
 
 static void give_items(struct thread *t)

@@ -13,7 +13,7 @@ uint32_t item_open(const char *job_dir);
 void item_tell(struct record_control *control);
 
 /* The item of a statement or region, which has its record already. */
-uint32_t item_of(const struct thread *t, const struct site *site);
+uint8_t item_of(const struct thread *t, const struct site *site);
 
 /* The control word says that there is another plan than the calling thread has acted on: starts its
  * path as that says, and gives every site its item. */

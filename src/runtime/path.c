@@ -31,11 +31,11 @@ static struct path *make(struct thread *t)
 
 static uint32_t items_of(const struct plan *plan)
 {
-    uint32_t items = 0;
-    for (uint32_t i = 0; i < plan->count && i < RECORD_PATH_ITEMS; i++)
-        if (plan->ranges[i].item >= items && plan->ranges[i].item < RECORD_PATH_ITEMS)
+    uint32_t items = plan->items; /* some may have no range yet */
+    for (uint32_t i = 0; i < plan->count && i < PLAN_RANGES; i++)
+        if (plan->ranges[i].item >= items)
             items = plan->ranges[i].item + 1;
-    return items;
+    return items < RECORD_PATH_ITEMS ? items : RECORD_PATH_ITEMS;
 }
 
 static void clear(struct path *p, const struct plan *plan, int64_t at)

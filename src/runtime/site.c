@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* First visits: a statement, a region or a peer that a thread has not seen before. */
 #include "runtime/hot.h"
+#include "runtime/item.h"
 #include "runtime/process.h"
 
 #include <errno.h>
@@ -141,6 +142,7 @@ struct site *site_add(struct thread *t, uint64_t key, uintptr_t address, uint32_
     site->call = site->record->call = call;
     site->record->module = module;
     site->record->offset = address - bias;
+    site->item = item_of(t, site);
     publish_site(t, site);
     return site;
 }
@@ -257,6 +259,7 @@ struct site *site_add_region(struct thread *t, uint64_t key, const char *name)
     site->call = site->record->call = RECORD_CALL_REGION;
     site->record->module = RECORD_NO_MODULE;
     site->record->name = index;
+    site->item = item_of(t, site);
     publish_site(t, site);
     return site;
 }

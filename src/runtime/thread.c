@@ -3,6 +3,7 @@
 #include "runtime/thread.h"
 
 #include "runtime/hot.h"
+#include "runtime/item.h"
 #include "runtime/probe.h"
 #include "runtime/process.h"
 #include "runtime/thread_delay.h"
@@ -110,6 +111,8 @@ struct thread *thread_acquire(void)
     memset(t->near_address, 0, sizeof t->near_address);
     t->guard = 0;
     t->path = NULL;
+    t->plan_seen = 0;
+    t->plan_started = false;
     t->region_depth = 0;
     thread_watch(t);
     t->block->depth = 0;
@@ -311,6 +314,8 @@ bool thread_control(struct thread *t)
         probe_switch(t->probes, off);
         t->probes->control = word;
     }
+    if ((word & RECORD_CONTROL_PATH) != t->plan_seen)
+        item_obey(t, word);
     return off;
 }
 

@@ -117,6 +117,9 @@ struct thread {
     struct site_slot *slots;
     uint32_t shift, slot_mask, slot_count;
     struct probe_thread *probes; /* NULL: none yet */
+    struct plan *plan;           /* as this thread has acted on it, private; NULL: never yet */
+    uint32_t plan_seen;          /* those bits of the control word then */
+    bool plan_started;           /* by this thread, not one that had the block before */
     struct site *others;         /* statement 0 of the block, for what does not fit */
     struct site *unseen; /* for events while measurement is off; no reader sees its record */
     struct record_cursor statements, peers;

@@ -101,7 +101,9 @@ static void test_keys(void)
     ok(plan_procedure(7) != plan_site(7, 0) && plan_site(7, 0) != plan_site(7, 1) &&
            plan_statement(7, 0) != plan_statement(7, 1) && plan_statement(7, 0) != plan_site(7, 0),
        "kinds of keys do not meet");
-    ok(plan_region("a") != plan_region("b") && plan_region("a") != plan_procedure('a'), "regions");
+    ok(plan_region(plan_name("a")) != plan_region(plan_name("b")) &&
+           plan_region(plan_name("a")) != plan_procedure(plan_name("a")),
+       "regions");
 }
 
 /* What was found in the file instead of a plan. */
