@@ -19,6 +19,7 @@ static struct site *unseen_site(struct thread *t)
     memset(record, 0, sizeof *record);
     site->thread = t;
     site->record = record;
+    site->item = RECORD_PATH_NO_ITEM;
     event_near_none(site);
     return site;
 }
@@ -119,6 +120,8 @@ void pairing_sent(struct pairing *p, struct stream *s, uint32_t number, uint64_t
         if (p->meeting.ideal > ideal)
             p->transfer = 0;
         p->met = 1;
+        if (UNLIKELY(h.statement & RING_PATH))
+            answer_meet_path(s, number, &h, carry_begin(p->meeting.own));
     } else if (answer == ANSWER_NONE) {
         p->uncertain = 1;
     }
@@ -202,7 +205,7 @@ static void expect_next(struct receiving *r)
 void receiving_answer(struct receiving *r, struct event *e)
 {
     if (r->answers && r->stream) {
-        answer_publish(r->stream, r->number, e->begin, delay_told(e->thread, e->before));
+        answer_publish(e->thread, r->stream, r->number, e->begin, delay_told(e->thread, e->before));
         event_spent(e->thread, pair_publish_cost);
     }
 }

@@ -54,6 +54,8 @@ static void add(struct thread *t, uint64_t lost, uint64_t lost_mpi)
 {
     t->block->preempted += lost;
     t->block->preempted_mpi += lost_mpi;
+    if (t->path && lost)
+        path_lost(t, lost);
 }
 
 /* Of what is unsure, as much was lost as schedstat knows of and no look has found. */
