@@ -17,6 +17,7 @@ enum top_page {
     TOP_PROCEDURES,
     TOP_LOOPS,
     TOP_CALLS,
+    TOP_PATH,   /* the critical path */
     TOP_SOURCE, /* a file, with the times beside its lines */
     TOP_AT,     /* what the user named by file and line */
     TOP_DETAIL,

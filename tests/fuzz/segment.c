@@ -122,8 +122,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     graph_add(&run->graph, &(struct graph_node){.parent = GRAPH_NONE, .name = run->program});
     struct collect *collect = collect_new(run);
     collect_last(reader);
-    collect_process(collect, reader, record_now(reader), 0, &totals);
+    struct collect_moment moment = {record_now(reader), 1, true};
+    struct plan plan = {.generation = 3, .on = 1, .items = 2};
+    collect_process(collect, reader, &moment, 0, &totals);
+    collect_keep_paths(collect, true);
     run_add_rank(run);
+    collect_path(collect, &plan);
     run_finish(run);
     collect_free(collect);
     run_free(run);
