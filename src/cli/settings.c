@@ -7,8 +7,10 @@
 
 #include <stdlib.h>
 
-struct settings settings = {
-    .peers = RECORD_PEERS_MAX, .grace = 10, .budget = RECORD_BUDGET_DEFAULT / 100.0};
+struct settings settings = {.peers = RECORD_PEERS_MAX,
+                            .grace = 10,
+                            .budget = RECORD_BUDGET_DEFAULT / 100.0,
+                            .path_interval = 1};
 
 const struct option_entry settings_table[] = {
     {.name = "verbose", .kind = OPTION_FLAG, SETTING(verbose), .help = "say what is being done"},
