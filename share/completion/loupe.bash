@@ -60,8 +60,8 @@ _loupe() {
     cc | c++) options="--all --filter --no-debug" ;;
     run) options="--output --force --quiet --peers --budget --no-compensation --local-compensation --grace --top" ;;
     exec) options="--job --alike --output --force --quiet --peers --budget --no-compensation --local-compensation --grace --top" ;;
-    report) options="--by --waits --at --source --top --json --full --color --no-color" ;;
-    top) options="--once --json --by --waits --at --source --full --interval --top --color --no-color" ;;
+    report) options="--by --waits --at --source --critical-path --top --json --full --color --no-color" ;;
+    top) options="--once --json --by --waits --at --source --critical-path --full --interval --top --color --no-color" ;;
     graph | ps | doctor) options="--json" ;;
     esac
     if [[ $cur == -* ]]; then

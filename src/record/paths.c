@@ -97,6 +97,27 @@ static int64_t not_below(struct visit *v, const struct block *b, uint32_t genera
     return floor->length;
 }
 
+/* The strip is written now and then; since then the path went on in this rank. Where it has
+ * outgrown its strip, two buckets become one, of which the later counts, as its writer will do. */
+static void whole_strip(struct record_path_reading *r, const struct record_path *p, int32_t rank)
+{
+    uint32_t shift = p->strip_shift, known = 0;
+    for (uint32_t i = 0; i < RECORD_PATH_STRIP; i++) {
+        r->strip[i] = p->strip[i];
+        known = p->strip[i] ? i + 1 : known;
+    }
+    for (; r->length >> shift >= RECORD_PATH_STRIP; shift++) {
+        for (uint32_t i = 0; i < RECORD_PATH_STRIP / 2; i++)
+            r->strip[i] = r->strip[2 * i + 1] ? r->strip[2 * i + 1] : r->strip[2 * i];
+        for (uint32_t i = RECORD_PATH_STRIP / 2; i < RECORD_PATH_STRIP; i++)
+            r->strip[i] = 0;
+        known = (known + 1) / 2;
+    }
+    r->bucket = INT64_C(1) << shift;
+    for (uint32_t i = known; r->length && i <= (uint32_t)(r->length >> shift); i++)
+        r->strip[i] = rank >= 0 && rank < UINT16_MAX ? (uint16_t)(rank + 1) : 0;
+}
+
 void paths_give(struct visit *v, struct block *b)
 {
     struct record_path copy;
@@ -123,12 +144,10 @@ void paths_give(struct visit *v, struct block *b)
                                     .length = length,
                                     .met = copy.met,
                                     .adopted = copy.adopted,
-                                    .ended = copy.ended != 0,
-                                    .bucket = INT64_C(1) << copy.strip_shift};
+                                    .ended = copy.ended != 0};
     r.mpi = within(0, copy.mpi, r.length);
     for (uint32_t i = 0; i < copy.items; i++)
         r.item[i] = whole_item(&copy, i, r.length);
-    for (int i = 0; i < RECORD_PATH_STRIP; i++)
-        r.strip[i] = copy.strip[i];
+    whole_strip(&r, &copy, v->reader->header.rank);
     v->to->path(v->to->data, b->index, &r);
 }

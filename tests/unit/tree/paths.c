@@ -74,13 +74,27 @@ static void moments(void)
            !r->ended,
        "what it says of itself");
     ok(r->length == 36000, "it has grown until now, in virtual time, less a microsecond");
-    ok(r->mpi == 1000 && r->bucket == 512 && r->strip[0] == 8 && !r->strip[1], "with its strip");
+    ok(r->mpi == 1000 && r->bucket == 1024 && r->strip[0] == 8 && !r->strip[1],
+       "with its strip, folded as its length needs");
     ok(r->item[0].share == 500 && r->item[0].exclusive == 300 && r->item[0].excess == 200,
        "an item that is not active stands as it is");
     ok(r->item[1].share == 34000 && r->item[1].exclusive == 100,
        "the share of an active one grows with the path");
     ok(r->item[2].share == 33000 && r->item[2].exclusive == 33000 && r->item[2].excess == 50,
        "that of the innermost alone too");
+    s.header->rank = 4;
+    p->strip_shift = 12;
+    seen = look(&s, 50000 + MARGIN, &damaged);
+    ok(r->bucket == 4096 && r->strip[0] == 8 && r->strip[1] == 5 && r->strip[8] == 5 &&
+           !r->strip[9],
+       "since it was written the path went on in this rank");
+    p->strip_shift = 9;
+    p->strip[63] = 9;
+    seen = look(&s, 50000 + MARGIN, &damaged);
+    ok(r->bucket == 1024 && r->strip[31] == 9 && r->strip[32] == 5 && r->strip[35] == 5 &&
+           !r->strip[36] && !r->strip[1],
+       "of two parts the later one counts");
+    s.header->rank = -1;
     p->waits = 30000;
     seen = look(&s, 50000, &damaged);
     ok(r->length == 16000 && r->item[1].share == 14000, "inside a communication it stands still");
