@@ -56,6 +56,10 @@ static void clear(struct path *p, const struct plan *plan, int64_t at)
     p->generation = r->generation = plan->generation;
     p->changed = true;
     memset(p->visits, 0, sizeof p->visits);
+    memset(p->spent, 0, sizeof p->spent);
+    memset(p->looked, 0, sizeof p->looked);
+    p->looked_at = at;
+    p->lost = p->went = 0;
     path_close(r);
 }
 

@@ -82,6 +82,15 @@ struct path {
     int64_t cost[PATH_PARTS]; /* in 1/256 ticks */
     void *told;               /* of the MPI layer: where it tells others */
     uint32_t visits[RECORD_PATH_ITEMS]; /* open ones */
+    /* What this thread itself has spent in each item, whatever path it had: less the moment of its
+     * entry while it is active, or innermost. And as it was when somebody last looked whether the
+     * processor was lost. */
+    struct path_spent {
+        int64_t all, exclusive;
+    } spent[RECORD_PATH_ITEMS], looked[RECORD_PATH_ITEMS];
+    int64_t looked_at; /* virtual */
+    uint64_t lost;     /* in the communication in progress, ticks */
+    uint64_t went;     /* what the last one has added */
     struct path_visit stack[PATH_DEPTH];
 };
 
@@ -118,9 +127,13 @@ void path_tell(struct thread *t, int64_t at, struct path_told *told) EXPORT_AS(p
 /* Has come to this length: brings the strip up to it. */
 void path_strip(struct path *p, int64_t length) EXPORT_AS(path_strip);
 
-/* So many ticks before `at` another had the processor: they are not on the path, as far as they
- * are its own since it last met anyone. */
-void path_lost(struct thread *t, uint64_t ticks);
+/* For so many ticks since the last look another had the processor, and for so many inside
+ * communications: they are not on the path, as far as they are its own since it last met anyone.
+ * When in that time is not known: each item has lost as much of it as it had of the time; in a
+ * communication, as much of what was no waiting as there is. */
+void path_lost(struct thread *t, uint64_t ticks, uint64_t mpi);
+/* Somebody has looked: the next loss is of what comes now. */
+void path_looked(struct thread *t);
 
 static inline int64_t path_length(const struct path *p, int64_t at)
 {

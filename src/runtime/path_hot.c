@@ -9,10 +9,15 @@ static void change_innermost(struct path *p, uint32_t to, int64_t length)
 {
     struct record_path *r = p->record;
     uint32_t from = p->depth ? p->stack[p->depth - 1].item : RECORD_PATH_NO_ITEM;
-    if (from < RECORD_PATH_ITEMS)
+    int64_t at = length + r->offset;
+    if (from < RECORD_PATH_ITEMS) {
         r->item[from].exclusive += length;
-    if (to < RECORD_PATH_ITEMS)
+        p->spent[from].exclusive += at;
+    }
+    if (to < RECORD_PATH_ITEMS) {
         r->item[to].exclusive -= length;
+        p->spent[to].exclusive -= at;
+    }
     r->innermost = to;
 }
 
@@ -30,6 +35,7 @@ void path_enter(struct thread *t, uint32_t item, int64_t at)
     path_open(r);
     if (p->visits[item]++ == 0) {
         r->item[item].share -= length;
+        p->spent[item].all -= at;
         r->active |= 1u << item;
     }
     change_innermost(p, item, length);
@@ -81,6 +87,7 @@ static void pop(struct path *p, int64_t length, uint32_t weight, int64_t time, i
     change_innermost(p, outer ? outer->item : RECORD_PATH_NO_ITEM, length);
     if (--p->visits[v->item] == 0) {
         r->item[v->item].share += length;
+        p->spent[v->item].all += length + r->offset;
         r->active &= ~(1u << v->item);
     }
     p->depth--;
@@ -146,6 +153,11 @@ void path_go(struct thread *t, uint64_t ticks, uint64_t sync)
     struct record_path *r = p->record;
     uint64_t began = path_part_begin(p);
     sync = sync < ticks ? sync : ticks;
+    if (UNLIKELY(p->lost)) {
+        sync += p->lost < ticks - sync ? p->lost : ticks - sync;
+        p->lost = 0;
+    }
+    p->went = ticks - sync;
     path_open(r);
     r->offset += (int64_t)sync;
     r->mpi += (int64_t)(ticks - sync);
@@ -156,15 +168,72 @@ void path_go(struct thread *t, uint64_t ticks, uint64_t sync)
     path_part_end(t, PATH_GOING, began);
 }
 
-void path_lost(struct thread *t, uint64_t ticks)
+static int64_t virtual_now(const struct thread *t)
+{
+    return (int64_t)clock_now() - ((*t->delay & t->taken) >> RECORD_TIME_SHIFT);
+}
+
+/* What an item has spent until now. */
+static struct path_spent spent_until(const struct path *p, uint32_t item, int64_t now)
+{
+    struct path_spent s = p->spent[item];
+    s.all += p->record->active >> item & 1 ? now : 0;
+    s.exclusive += p->record->innermost == item ? now : 0;
+    return s;
+}
+
+/* Of what was lost, the part of one that had `had` of the time since the last look. */
+static int64_t part_of(int64_t lost, int64_t had, int64_t time)
+{
+    enum { BITS = 16 }; /* no overflow: what is lost is less than a day */
+    had = had < 0 ? 0 : least(had, time);
+    while (time >> 30) {
+        time >>= 1;
+        had >>= 1;
+    }
+    return lost * ((had << BITS) / time) >> BITS;
+}
+
+/* With the offset, what is active loses all of it: what others had of the time comes back. */
+static void lose(struct path *p, int64_t lost, int64_t time, int64_t now)
+{
+    struct record_path *r = p->record;
+    for (uint32_t i = 0; i < p->items; i++) {
+        struct path_spent s = spent_until(p, i, now), *before = &p->looked[i];
+        int64_t all = part_of(lost, s.all - before->all, time);
+        int64_t own = part_of(lost, s.exclusive - before->exclusive, time);
+        r->item[i].share += (r->active >> i & 1 ? lost : 0) - all;
+        r->item[i].exclusive += (r->innermost == i ? lost : 0) - own;
+    }
+    r->offset += lost;
+}
+
+void path_lost(struct thread *t, uint64_t ticks, uint64_t mpi)
 {
     struct path *p = t->path;
-    int64_t now = (int64_t)clock_now() - ((*t->delay & t->taken) >> RECORD_TIME_SHIFT);
+    int64_t now = virtual_now(t), time = now - p->looked_at;
+    if (p->record->waits) {
+        p->lost += mpi; /* for path_go */
+        mpi = 0;
+    }
+    mpi = mpi < p->went ? mpi : p->went;
     int64_t own = path_length(p, now) - p->floor;
-    int64_t lost = least((int64_t)ticks, own);
-    if (lost <= 0)
+    int64_t lost = least((int64_t)(ticks + mpi), own);
+    if (lost <= 0 || time <= 0)
         return;
     path_open(p->record);
-    p->record->offset += lost;
+    lose(p, lost, time, now);
+    p->record->mpi -= least((int64_t)mpi, lost);
     path_close(p->record);
+    p->went -= mpi;
+    p->changed = true;
+}
+
+void path_looked(struct thread *t)
+{
+    struct path *p = t->path;
+    int64_t now = virtual_now(t);
+    for (uint32_t i = 0; i < p->items; i++)
+        p->looked[i] = spent_until(p, i, now);
+    p->looked_at = now;
 }
