@@ -245,6 +245,16 @@ bool path_meet(struct thread *t, int64_t at, const struct path_told *other)
     return true;
 }
 
+void path_waited(struct thread *t, int64_t ticks)
+{
+    struct record_path *r = t->path->record;
+    if (ticks <= 0)
+        return;
+    path_open(r);
+    r->offset += ticks;
+    path_close(r);
+}
+
 void path_tell(struct thread *t, int64_t at, struct path_told *told)
 {
     struct path *p = t->path;

@@ -111,6 +111,8 @@ void path_go(struct thread *t, uint64_t ticks, uint64_t sync) EXPORT_AS(path_go)
 /* At virtual moment `at` it meets this one; false: of another generation, or nonsense. What has a
  * newer generation starts it first (`at` if there is none yet). */
 bool path_meet(struct thread *t, int64_t at, const struct path_told *other) EXPORT_AS(path_meet);
+/* It has waited so long, in something else than a communication. */
+void path_waited(struct thread *t, int64_t ticks);
 /* As it is at virtual moment `at`. */
 void path_tell(struct thread *t, int64_t at, struct path_told *told) EXPORT_AS(path_tell);
 /* Has come to this length: brings the strip up to it. */

@@ -7,6 +7,7 @@
 #include "runtime/probe.h"
 #include "runtime/process.h"
 #include "runtime/thread_delay.h"
+#include "runtime/thread_path.h"
 
 #include <errno.h>
 #include <string.h>
@@ -122,6 +123,7 @@ struct thread *thread_acquire(void)
     loupe_tls.self = t;
     tls_settle(&loupe_tls);
     thread_end_arm(t);
+    thread_path_first(t);
     return t;
 }
 
