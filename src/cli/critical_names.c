@@ -85,7 +85,9 @@ static void add_key(struct wanted *w, uint64_t key)
 /* Whether a path is the file that the user means: the same, or with directories before it. */
 static bool same_file(const char *path, const char *file)
 {
-    size_t all = path ? strlen(path) : 0, len = strlen(file);
+    if (!path)
+        return false;
+    size_t all = strlen(path), len = strlen(file);
     return all >= len && !strcmp(path + all - len, file) &&
            (all == len || path[all - len - 1] == '/');
 }

@@ -49,12 +49,13 @@ void probe_item(const struct probe_thread *p, struct probe_site *s, uint64_t uni
         return;
     uint8_t group = s->group ? item(plan, plan_procedure(s->group->key)) : RECORD_PATH_NO_ITEM;
     uint8_t own = named ? item(plan, plan_site(unit, site)) : RECORD_PATH_NO_ITEM;
+    /* A statement is entered where it is timed itself: what it calls has no probes. */
+    bool called = s->kind == LOUPE_SITE_PROCEDURE || s->kind == LOUPE_SITE_SOLE ||
+                  s->kind == LOUPE_SITE_STATEMENT;
     if (s->kind == LOUPE_SITE_LOOP)
         s->item = own;
-    else if (s->kind == LOUPE_SITE_PROCEDURE || s->kind == LOUPE_SITE_SOLE)
+    else if (called)
         s->item = group;
-    else if (s->kind == LOUPE_SITE_STATEMENT)
-        s->item = group; /* where it is timed itself: what it calls has no probes */
     if (s->kind != LOUPE_SITE_LOOP && s->kind != LOUPE_SITE_PROCEDURE)
         s->call_item = own;
     s->always = named && (own & group) != RECORD_PATH_NO_ITEM;
