@@ -122,7 +122,7 @@ void paths_give(struct visit *v, struct block *b)
 {
     struct record_path copy;
     struct moment m;
-    if (!b->paths.count || !b->paths.refs[0].used || v->now <= v->margin)
+    if (!v->to->path || !b->paths.count || !b->paths.refs[0].used || v->now <= v->margin)
         return;
     const struct record_path *live = (const void *)(b->paths.refs[0].chunk + 1);
     for (int tries = 0; !try_path(v, b, live, &copy, &m); tries++)

@@ -414,8 +414,7 @@ static void give_block(struct visit *v, const struct chunk_ref *threads, uint32_
     }
     if (v->to->thread)
         v->to->thread(v->to->data, b->index, &copy);
-    if (v->to->path) /* which a reset of the statistics leaves alone */
-        paths_give(v, b);
+    paths_give(v, b); /* a reset of the statistics leaves it alone */
     if (is_void)
         return;
     size_t count = visit_records(&b->statements, RECORD_KIND_STATEMENTS);

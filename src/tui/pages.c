@@ -23,7 +23,7 @@ static const char help[] =
     "  g          the program from the top down, as it is written\n"
     "  d l a      procedures with their callers; loops; calls\n"
     "  Enter      everything about what is selected; again, Escape or f: back\n"
-    "  x          the critical path; there c switches it on or off\n"
+    "  x          the critical path\n"
     "  u          the source of what is selected, with the times beside its lines\n"
     "\n"
     "  t s        sort statements by time, which is by share\n"
@@ -228,6 +228,9 @@ void top_page_lines(const struct top_state *state, int width, struct top_lines *
     case TOP_PATH:
         options.by = VIEW_PATH;
         level(state, &options, 0, lines);
+        if (state->switches && !state->ended)
+            add_lines(lines,
+                      state->run->path.on ? "\nc switches it off\n" : "\nc switches it on\n");
         while (lines->fixed < lines->count && lines->nodes[lines->fixed] == GRAPH_NONE)
             lines->fixed++; /* the sentence and the titles */
         lines->fixed = lines->fixed < lines->count ? lines->fixed : 0;

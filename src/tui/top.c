@@ -298,7 +298,7 @@ static bool on_key(struct top_state *s, const struct top_source *source, int key
     case 't':
     case 's': sort_by(s, QUERY_TIME); break;
     case 'c':
-        if (s->page == TOP_PATH)
+        if (s->page == TOP_PATH && s->switches)
             switch_path(s, source);
         else
             sort_by(s, QUERY_COUNT);
@@ -400,6 +400,7 @@ int top_run(const struct top_source *source)
     int error = take_reading(&s, source);
     if (error)
         return error;
+    s.switches = source->switch_path != NULL;
     first_page(&s, source);
     setlocale(LC_CTYPE, "");
     stop_signal = 0;

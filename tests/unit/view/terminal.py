@@ -121,6 +121,8 @@ with tempfile.TemporaryDirectory() as directory:
     ok(t.sees(b"for loop src/figure12.c:11 in P3"), "and leads to what its items are")
     t.send(b"xc")
     ok(t.sees(b"switched off now"), "c switches it off")
+    t.send(b"cx")
+    ok(t.sees(b"c switches it off"), "and on again")
     t.send(b"q")
     t.end()
     t = Terminal("100000", "0.1", "figure12", "figure12.c:11", cwd=directory)
