@@ -4,6 +4,7 @@
 #include "runtime/path.h"
 
 #include "runtime/path_cost.h"
+#include "runtime/path_log.h"
 
 static void change_innermost(struct path *p, uint32_t to, int64_t length)
 {
@@ -38,6 +39,8 @@ void path_enter(struct thread *t, uint32_t item, int64_t at)
         (struct path_visit){.from = length, .item = item, .adoptions = p->adoptions};
     p->changed = true;
     p->last = at;
+    if (UNLIKELY(path_log_on))
+        path_log_line(t, "enter", item, at);
 }
 
 /* Another's path was taken over while it lasted: what it did before is not on the path. */
@@ -112,6 +115,8 @@ void path_leave(struct thread *t, uint32_t item, int64_t at, uint32_t weight, in
     path_close(r);
     p->changed = true;
     p->last = at;
+    if (UNLIKELY(path_log_on))
+        path_log_line(t, "leave", item, at);
 }
 
 /* ---- communications ---- */
@@ -152,6 +157,8 @@ void path_go(struct thread *t, uint64_t ticks, uint64_t sync)
     r->waits = 0;
     path_close(r);
     p->last = p->begin + (int64_t)ticks;
+    if (UNLIKELY(path_log_on))
+        path_log_meet(t, p->begin, ticks, sync);
     leave_statement(t, p->last);
     path_part_end(t, PATH_GOING, began);
 }
@@ -167,4 +174,6 @@ void path_lost(struct thread *t, uint64_t ticks)
     path_open(p->record);
     p->record->offset += lost;
     path_close(p->record);
+    if (UNLIKELY(path_log_on))
+        path_log_line(t, "lost", lost, now);
 }
