@@ -127,7 +127,7 @@ static bool carry(uint16_t strip[RECORD_PATH_STRIP], uint32_t *shift, uint32_t *
                   int32_t rank)
 {
     bool news = false;
-    while (*shift < 63 && length >> *shift >= RECORD_PATH_STRIP) {
+    while (*shift < 62 && length >> *shift >= RECORD_PATH_STRIP) {
         fold(strip, shift);
         *at /= 2;
         news = true;
@@ -221,7 +221,7 @@ static void adopt_strip(struct path *p, const struct path_told *other)
 static bool is_path(const struct path_told *o)
 {
     return o->generation && o->length >= 0 && o->length < PATH_LENGTH_MAX &&
-           o->items <= RECORD_PATH_ITEMS && o->strip_shift < 63;
+           o->items <= RECORD_PATH_ITEMS && o->strip_shift < 62;
 }
 
 bool path_meet(struct thread *t, int64_t at, const struct path_told *other)
