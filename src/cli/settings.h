@@ -19,12 +19,13 @@ struct settings {
     double budget;        /* of probes in the source, percent of the run; OPTION_PERCENT_OFF */
     int compensation;     /* enum record_compensation, by LOUPE; and by options: */
     bool no_compensation, local_compensation;
-    int cost;           /* for tests: 0 in place, 1 calibrated */
-    double extra_delay; /* for tests: microseconds that each event is to cost more */
-    double grace;       /* seconds to wait for processes that outlive the launcher */
-    const char *output; /* run file; NULL: a name of our own */
-    const char *job;    /* exec: the job to join */
-    bool alike;         /* exec: all ranks of the world are started in this way */
+    const char *path_log; /* for tests */
+    int cost;             /* for tests: 0 in place, 1 calibrated */
+    double extra_delay;   /* for tests: microseconds that each event is to cost more */
+    double grace;         /* seconds to wait for processes that outlive the launcher */
+    const char *output;   /* run file; NULL: a name of our own */
+    const char *job;      /* exec: the job to join */
+    bool alike;           /* exec: all ranks of the world are started in this way */
 };
 
 extern struct settings settings;

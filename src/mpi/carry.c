@@ -2,6 +2,7 @@
 #include "mpi/carry.h"
 
 #include "runtime/path_cost.h"
+#include "runtime/path_log.h"
 #include "runtime/process.h"
 
 #include <string.h>
@@ -62,9 +63,15 @@ bool carry_now(struct thread *t, struct carried *c)
     path_strip(p, length);
     if (p->changed)
         write_snapshot(p, snapshots, length);
-    *c = (struct carried){
-        .serial = p->serial, .block = t->block_index, .length = length, .mpi = p->record->mpi};
+    *c = (struct carried){.serial = p->serial,
+                          .block = t->block_index & 0xfff,
+                          .number = p->published & 0xfffff,
+                          .length = length,
+                          .mpi = p->record->mpi};
     p->floor = length;
+    if (UNLIKELY(path_log_on))
+        path_log_send(t, p->last, loupe_process.writer.header->rank);
+    p->published++;
     path_part_end(t, PATH_TELLING, began);
     return true;
 }
@@ -131,8 +138,11 @@ static bool read_slot(const struct carried *slot, uint64_t key, struct carried *
 {
     if (!slot || __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE) != key)
         return false;
-    *c = (struct carried){
-        .serial = slot->serial, .block = slot->block, .length = slot->length, .mpi = slot->mpi};
+    *c = (struct carried){.serial = slot->serial,
+                          .block = slot->block,
+                          .number = slot->number,
+                          .length = slot->length,
+                          .mpi = slot->mpi};
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == key;
 }
@@ -143,6 +153,7 @@ static void grow(struct path_told *told, const struct snapshot *s, const struct 
     uint32_t active = s->active, innermost = s->innermost;
     told->length = c->length;
     told->mpi = c->mpi;
+    told->number = c->number;
     for (uint32_t i = 0; active && i < told->items; i++, active >>= 1)
         told->item[i].share = (int64_t)((uint64_t)told->item[i].share +
                                         (-(uint64_t)(active & 1) & (uint64_t)c->length));

@@ -26,8 +26,9 @@ enum { CARRY_SNAPSHOTS = 256 };
 
 /* Stands beside a slot of a ring, of answers or of a collective, in an array of its own. */
 struct carried {
-    uint64_t key;           /* of that slot; 0: being written */
-    uint32_t serial, block; /* of the snapshot */
+    uint64_t key;                     /* of that slot; 0: being written */
+    uint32_t serial;                  /* of the snapshot, */
+    uint32_t block : 12, number : 20; /* and whose; of what was published (path_log.h) */
     int64_t length, mpi;
 };
 _Static_assert(sizeof(struct carried) == 32, "two in a cache line");
@@ -49,6 +50,7 @@ static inline void carry_write(struct carried *slot, uint64_t key, const struct 
     __atomic_thread_fence(__ATOMIC_RELEASE);
     slot->serial = c->serial;
     slot->block = c->block;
+    slot->number = c->number;
     slot->length = c->length;
     slot->mpi = c->mpi;
     __atomic_store_n(&slot->key, key, __ATOMIC_RELEASE);

@@ -2,6 +2,8 @@
 #include "runtime/path.h"
 
 #include "runtime/hot.h"
+#include "runtime/options.h"
+#include "runtime/path_log.h"
 #include "runtime/process.h"
 
 #include <errno.h>
@@ -69,14 +71,18 @@ void path_start_at(struct thread *t, const struct plan *plan, int64_t at)
         path_end(t);
         return;
     }
-    if (!t->path_kept)
+    if (!t->path_kept) {
         t->path_kept = make(t);
+        path_log_open(options_path_log(), loupe_process.writer.header->rank);
+    }
     if (!t->path_kept)
         return;
     uint64_t waits = t->path ? t->path->record->waits : 0;
     clear(t->path_kept, plan, at);
     t->path_kept->record->waits = waits;
     t->path = t->path_kept;
+    if (path_log_on)
+        path_log_line(t, "start", plan->generation, at);
 }
 
 static int64_t virtual_now(const struct thread *t)
@@ -102,6 +108,10 @@ void path_end(struct thread *t)
     r->ended = (uint64_t)at;
     r->waits = 0;
     path_close(r);
+    if (path_log_on) {
+        path_log_line(t, "end", at, INT64_MIN);
+        path_log_flush(t);
+    }
     t->path = NULL;
 }
 
@@ -121,7 +131,7 @@ static bool carry(uint16_t strip[RECORD_PATH_STRIP], uint32_t *shift, uint32_t *
                   int32_t rank)
 {
     bool news = false;
-    while (*shift < 63 && length >> *shift >= RECORD_PATH_STRIP) {
+    while (*shift < 62 && length >> *shift >= RECORD_PATH_STRIP) {
         fold(strip, shift);
         *at /= 2;
         news = true;
@@ -215,7 +225,7 @@ static void adopt_strip(struct path *p, const struct path_told *other)
 static bool is_path(const struct path_told *o)
 {
     return o->generation && o->length >= 0 && o->length < PATH_LENGTH_MAX &&
-           o->items <= RECORD_PATH_ITEMS && o->strip_shift < 63;
+           o->items <= RECORD_PATH_ITEMS && o->strip_shift < 62;
 }
 
 bool path_meet(struct thread *t, int64_t at, const struct path_told *other)
@@ -231,6 +241,8 @@ bool path_meet(struct thread *t, int64_t at, const struct path_told *other)
         return false;
     struct record_path *r = p->record;
     int64_t length = path_length(p, at);
+    if (UNLIKELY(path_log_on))
+        path_log_heard(t, other);
     path_open(r);
     r->met++;
     if (other->length > length) {
@@ -271,7 +283,8 @@ void path_tell(struct thread *t, int64_t at, struct path_told *told)
                                .length = length,
                                .mpi = r->mpi,
                                .strip_shift = r->strip_shift,
-                               .rank = loupe_process.writer.header->rank};
+                               .rank = loupe_process.writer.header->rank,
+                               .number = p->published};
     memcpy(told->strip, r->strip, sizeof told->strip);
     for (uint32_t i = 0; i < p->items; i++) {
         told->item[i] = r->item[i];
@@ -279,4 +292,7 @@ void path_tell(struct thread *t, int64_t at, struct path_told *told)
         told->item[i].exclusive += when(inner, i, length);
     }
     p->floor = length;
+    if (UNLIKELY(path_log_on))
+        path_log_send(t, at, told->rank);
+    p->published++;
 }

@@ -37,6 +37,7 @@ struct path_told {
     int64_t length, mpi;
     uint32_t strip_shift;
     int32_t rank;                                    /* of MPI_COMM_WORLD, whose it is */
+    uint32_t number;                                 /* of what it has published, for path_log.h */
     uint16_t strip[RECORD_PATH_STRIP];               /* as in struct record_path */
     struct record_path_item item[RECORD_PATH_ITEMS]; /* of none active: as of `length` */
 };
@@ -77,6 +78,7 @@ struct path {
     uint32_t depth;
     bool changed;             /* other than by growing, since it was last told to anyone */
     uint32_t strip_at;        /* bucket that the path has come to */
+    uint32_t published;       /* so often has it been told */
     uint32_t serial;          /* of the state that was told last */
     uint32_t calls;           /* of what is measured now and then: */
     int64_t cost[PATH_PARTS]; /* in 1/256 ticks */

@@ -4,6 +4,7 @@
 #include "runtime/path.h"
 
 #include "runtime/path_cost.h"
+#include "runtime/path_log.h"
 
 static void change_innermost(struct path *p, uint32_t to, int64_t length)
 {
@@ -21,12 +22,21 @@ static void change_innermost(struct path *p, uint32_t to, int64_t length)
     r->innermost = to;
 }
 
+/* Where items begin and end it is seen whether the processor was lost, if that is due: so that the
+ * item loses it which was active. */
+static inline void look_if_due(struct thread *t, int64_t at)
+{
+    if (UNLIKELY((uint64_t)(at + ((*t->delay & t->taken) >> RECORD_TIME_SHIFT)) >= t->look_at))
+        event_look(t);
+}
+
 void path_enter(struct thread *t, uint32_t item, int64_t at)
 {
     struct path *p = t->path;
     struct record_path *r = p->record;
     if (item >= p->items)
         return;
+    look_if_due(t, at);
     if (p->depth == PATH_DEPTH || p->deep) {
         p->deep++;
         return;
@@ -44,6 +54,8 @@ void path_enter(struct thread *t, uint32_t item, int64_t at)
         (struct path_visit){.from = length, .item = item, .adoptions = p->adoptions};
     p->changed = true;
     p->last = at;
+    if (UNLIKELY(path_log_on))
+        path_log_line(t, "enter", item, at);
 }
 
 /* Another's path was taken over while it lasted: what it did before is not on the path. */
@@ -111,6 +123,7 @@ void path_leave(struct thread *t, uint32_t item, int64_t at, uint32_t weight, in
     }
     if (!p->visits[item])
         return;
+    look_if_due(t, at);
     int64_t length = path_length(p, at);
     path_open(r);
     while (p->stack[p->depth - 1].item != item)
@@ -119,6 +132,8 @@ void path_leave(struct thread *t, uint32_t item, int64_t at, uint32_t weight, in
     path_close(r);
     p->changed = true;
     p->last = at;
+    if (UNLIKELY(path_log_on))
+        path_log_line(t, "leave", item, at);
 }
 
 /* ---- communications ---- */
@@ -164,6 +179,8 @@ void path_go(struct thread *t, uint64_t ticks, uint64_t sync)
     r->waits = 0;
     path_close(r);
     p->last = p->begin + (int64_t)ticks;
+    if (UNLIKELY(path_log_on))
+        path_log_meet(t, p->begin, ticks, sync);
     leave_statement(t, p->last);
     path_part_end(t, PATH_GOING, began);
 }
@@ -227,6 +244,8 @@ void path_lost(struct thread *t, uint64_t ticks, uint64_t mpi)
     path_close(p->record);
     p->went -= mpi;
     p->changed = true;
+    if (UNLIKELY(path_log_on))
+        path_log_line(t, "lost", lost, now);
 }
 
 void path_looked(struct thread *t)
