@@ -37,6 +37,7 @@ bench: # measures what monitoring costs and how true its times are; not a test
 	@ninja -C $(BUILD) bench
 	@ninja -C $(BUILD) bench-source
 	@ninja -C $(BUILD) bench-time
+	@ninja -C $(BUILD) bench-path
 
 install: # installs below PREFIX (/usr/local), DESTDIR before it
 	@tools/install-deps.sh --check build

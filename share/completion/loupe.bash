@@ -19,7 +19,7 @@ _loupe() {
     if [[ $command == run || $command == exec || $command == cc || $command == c++ ]]; then
         for ((i = 2; i < COMP_CWORD; i++)); do
             case ${COMP_WORDS[i]} in
-            -o | --output | --peers | --grace | --top | --budget | --job | -j | --filter) ((i++)) ;;
+            -o | --output | --peers | --grace | --top | --budget | --items | --path-interval | --job | -j | --filter) ((i++)) ;;
             --)
                 ((i++))
                 break
@@ -54,14 +54,14 @@ _loupe() {
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --peers | --budget | --grace | --top | --at | --interval | -i) return ;;
+    --peers | --budget | --items | --path-interval | --grace | --top | --at | --interval | -i) return ;;
     esac
     case $command in
     cc | c++) options="--all --filter --no-debug" ;;
-    run) options="--output --force --quiet --peers --budget --no-compensation --local-compensation --grace --top" ;;
-    exec) options="--job --alike --output --force --quiet --peers --budget --no-compensation --local-compensation --grace --top" ;;
-    report) options="--by --waits --at --source --top --json --full --color --no-color" ;;
-    top) options="--once --json --by --waits --at --source --full --interval --top --color --no-color" ;;
+    run) options="--output --force --quiet --peers --budget --critical-path --items --path-interval --no-compensation --local-compensation --grace --top" ;;
+    exec) options="--job --alike --output --force --quiet --peers --budget --critical-path --items --path-interval --no-compensation --local-compensation --grace --top" ;;
+    report) options="--by --waits --at --source --critical-path --top --json --full --color --no-color" ;;
+    top) options="--once --json --by --waits --at --source --critical-path --full --interval --top --color --no-color" ;;
     graph | ps | doctor) options="--json" ;;
     esac
     if [[ $cur == -* ]]; then
@@ -75,7 +75,7 @@ _loupe() {
     ctl)
         case $COMP_CWORD in
         2) COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur")) ;;
-        3) COMPREPLY=($(compgen -W "measurement budget" -- "$cur")) ;;
+        3) COMPREPLY=($(compgen -W "measurement critical-path budget" -- "$cur")) ;;
         4)
             local how="on off reset"
             [[ ${COMP_WORDS[3]} == budget ]] && how="off 1% 5% 10%"

@@ -98,7 +98,7 @@ int cc_run(const struct cc_words *words, const char *out, const char *err, unsig
         become(words->at, out, err, seconds);
     if (supervisor.child < 0)
         return W_EXITCODE(126, 0);
-    supervisor_wait(&supervisor);
+    supervisor_wait(&supervisor, 0, NULL, NULL);
     if (ended_by_user(supervisor.status))
         cc_end(supervisor.status);
     return supervisor.status;

@@ -2,27 +2,30 @@
 /* loupe ctl: switches measurement of a running job. */
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/control.h"
 #include "record/place.h"
-#include "record/reader.h"
+#include "record/plan.h"
+#include "search/path.h"
 #include "tree/job.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum what { MEASUREMENT_ON, MEASUREMENT_OFF, MEASUREMENT_RESET, BUDGET };
+enum what { ON, OFF, RESET, BUDGET };
 
 struct action {
     enum what what;
+    bool path;       /* the critical path, not measurement */
     uint32_t budget; /* in 1/100 %, or RECORD_BUDGET_OFF */
 };
 
 /* The program may change the same word by MPI_Pcontrol at the same moment. */
-static void apply(struct record_control *control, struct action action)
+static void apply(struct record_control *control, const void *data)
 {
+    struct action action = *(const struct action *)data;
     uint32_t before = __atomic_load_n(&control->word, __ATOMIC_RELAXED), after;
     if (action.what == BUDGET) { /* threads look at it at their next choice */
         __atomic_store_n(&control->budget, action.budget, __ATOMIC_RELAXED);
@@ -30,9 +33,9 @@ static void apply(struct record_control *control, struct action action)
     }
     do {
         after = before;
-        if (action.what == MEASUREMENT_ON)
+        if (action.what == ON)
             after &= ~RECORD_CONTROL_OFF;
-        else if (action.what == MEASUREMENT_OFF)
+        else if (action.what == OFF)
             after |= RECORD_CONTROL_OFF;
         else
             after += 1u << RECORD_CONTROL_RESET_SHIFT;
@@ -40,40 +43,29 @@ static void apply(struct record_control *control, struct action action)
                                           __ATOMIC_RELAXED));
 }
 
-/* All processes whose header is in this directory of the job; how many, or -errno. */
-static int apply_in(const struct job *job, const char *path, struct action action)
+/* Off, or on with what was selected before (else the search); a reset is a new beginning with the
+ * same. Processes of the job that begin later see the plan. */
+static int switch_path(const struct job *job, enum what what)
 {
-    int fd = place_open_dir(path), count = 0;
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir)
-        return fd < 0 ? fd : -errno;
-    for (struct dirent *e; (e = readdir(dir));) {
-        size_t len = strlen(e->d_name), suffix = strlen(PLACE_HEADER_SUFFIX);
-        struct record_control *control = NULL;
-        if (len <= suffix || strcmp(e->d_name + len - suffix, PLACE_HEADER_SUFFIX) != 0)
-            continue;
-        e->d_name[len - suffix] = 0;
-        int err = record_control(dirfd(dir), e->d_name, &control);
-        if (err < 0) {
-            log_warn("segment %s of job %s is left out: %s", e->d_name, job->id, strerror(-err));
-            continue;
-        }
-        apply(control, action);
-        record_control_close(control);
-        count++;
+    int dir = place_open_dir(job->dir), err = 0;
+    if (dir < 0)
+        return dir;
+    struct plan *shared = plan_open(dir), plan;
+    close(dir);
+    if (!shared || !plan_read(shared, &plan))
+        err = -EPROTO;
+    else if (what == RESET && !plan.on)
+        err = -ENODATA;
+    uint32_t generation = shared ? shared->generation : 0;
+    if (!err && (what == RESET || plan.on != (what == ON))) {
+        plan.on = what != OFF;
+        if (plan.on && !plan.items && !plan.top)
+            plan.top = PATH_SEARCH_TOP;
+        generation = plan_change(shared, &plan);
+        err = generation ? 0 : -EBUSY;
     }
-    closedir(dir);
-    return count;
-}
-
-/* All processes of the job on this node. A header is under $TMPDIR where shared memory had no room
- * even for that. */
-static int apply_to_job(const struct job *job, struct action action)
-{
-    int count = apply_in(job, job->dir, action);
-    bool spill = job->spill_dir && strcmp(job->spill_dir, job->dir) != 0;
-    int spilled = count >= 0 && spill ? apply_in(job, job->spill_dir, action) : 0;
-    return spilled > 0 ? count + spilled : count;
+    plan_close(shared);
+    return err ? err : control_tell(job, generation);
 }
 
 static int parse_budget(const char *value, struct action *action)
@@ -89,13 +81,12 @@ static int parse_budget(const char *value, struct action *action)
 
 static int parse_action(const char *what, const char *value, struct action *action)
 {
-    if (strcmp(what, "critical-path") == 0)
-        return command_misused(&cmd_ctl, "%s does not exist yet; possible: measurement, budget",
-                               what);
     if (strcmp(what, "budget") == 0)
         return parse_budget(value, action);
-    if (strcmp(what, "measurement") != 0)
-        return command_misused(&cmd_ctl, "unknown \"%s\"; possible: measurement, budget", what);
+    action->path = strcmp(what, "critical-path") == 0;
+    if (!action->path && strcmp(what, "measurement") != 0)
+        return command_misused(
+            &cmd_ctl, "unknown \"%s\"; possible: measurement, critical-path, budget", what);
     static const char *const names[] = {"on", "off", "reset"};
     for (int i = 0; i < 3; i++) {
         if (strcmp(value, names[i]) == 0) {
@@ -103,12 +94,12 @@ static int parse_action(const char *what, const char *value, struct action *acti
             return 0;
         }
     }
-    return command_misused(&cmd_ctl, "measurement \"%s\"; possible: on, off, reset", value);
+    return command_misused(&cmd_ctl, "%s \"%s\"; possible: on, off, reset", what, value);
 }
 
 static int run(int argc, char **argv)
 {
-    struct action action = {.what = MEASUREMENT_ON};
+    struct action action = {.what = ON};
     struct job *job = NULL;
     if (argc != 3)
         return command_misused(&cmd_ctl, "which job, what, and how?");
@@ -121,8 +112,11 @@ static int run(int argc, char **argv)
                   err == -ENOENT ? "no such job" : strerror(-err));
         return EXIT_LOUPE;
     }
-    int count = apply_to_job(job, action);
-    if (count < 0)
+    int count =
+        action.path ? switch_path(job, action.what) : control_each(job, true, apply, &action);
+    if (count == -ENODATA)
+        log_error("job %s: the critical path is off; switch it on first", job->id);
+    else if (count < 0)
         log_error("job %s: %s", job->id, strerror(-count));
     else if (count == 0)
         log_error("job %s has no monitored process yet; try again when it has begun", job->id);
@@ -136,10 +130,13 @@ static int run(int argc, char **argv)
 const struct command cmd_ctl = {
     .name = "ctl",
     .summary = "switch measurement while a program runs",
-    .usage = "JOB measurement on|off|reset, or JOB budget N%|off",
+    .usage = "JOB measurement|critical-path on|off|reset, or JOB budget N%|off",
     .details =
         "JOB is an identity from loupe ps, its beginning, or the PID of one of its processes.\n"
         "measurement: the same as MPI_Pcontrol(1), (0) and (2) in the program.\n"
+        "critical-path: MPI_Pcontrol(3), (4) and (5); without --items or --top before, on looks "
+        "for\n"
+        "the 10 greatest items.\n"
         "budget: what timing the probes of loupe cc may take of the run; off times everything.\n",
     .run = run,
 };

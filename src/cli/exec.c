@@ -84,8 +84,14 @@ static int enter_job(char *const argv[], struct job **job)
         }
         err = job_create(job, name, argv, settings.output);
         if (err == 0) {
+            struct critical *critical = NULL;
             err = procs_register(*job);
-            return err ? err : watcher_start(*job, settings.job != NULL);
+            if (!err) /* what is wrong with the items was said: it goes on without */
+                critical_begin(&critical, *job, argv[0]);
+            if (!err)
+                err = watcher_start(*job, critical, settings.job != NULL);
+            critical_free(critical);
+            return err;
         }
         if (err != -EEXIST)
             return err;

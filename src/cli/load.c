@@ -37,9 +37,9 @@ int load_file(const char *path, struct run **run, struct strbuf *error)
         strbuf_printf(error, "%s is no run file of loupe, or is damaged or cut short", path);
     else if (err == -ENOTSUP)
         strbuf_printf(error,
-                      "%s has format %d, this loupe reads format %d; use the loupe that "
+                      "%s has format %d, this loupe reads formats %d to %d; use the loupe that "
                       "wrote it",
-                      path, format, STORE_FORMAT);
+                      path, format, STORE_FORMAT_OLDEST, STORE_FORMAT);
     else if (err < 0)
         strbuf_printf(error, "%s: %s", path, strerror(-err));
     return err < 0 ? err : 0;

@@ -14,7 +14,7 @@ static struct {
     const char *at;
     const char *source;
     int top;
-    bool waits, json, full, color, plain;
+    bool waits, path, json, full, color, plain;
 } values;
 
 static const struct option_entry options[] = {
@@ -22,7 +22,7 @@ static const struct option_entry options[] = {
      .kind = OPTION_STRING,
      .at = &values.by,
      .value = "LEVEL",
-     .help = "summary, program, procedure, loop, call, communication, rank or peer (the matrix)"},
+     .help = "summary, program, procedure, loop, call, communication, rank, peer (the matrix)"},
     {.name = "at",
      .kind = OPTION_STRING,
      .at = &values.at,
@@ -37,6 +37,10 @@ static const struct option_entry options[] = {
      .kind = OPTION_FLAG,
      .at = &values.waits,
      .help = "with --by peer: who waited for whom, instead of who sent to whom"},
+    {.name = "critical-path",
+     .kind = OPTION_FLAG,
+     .at = &values.path,
+     .help = "what the run's longest path is made of, and what would be gained"},
     {.name = "top",
      .kind = OPTION_NUMBER,
      .at = &values.top,
@@ -67,6 +71,10 @@ static int run(int argc, char **argv)
     }
     if (values.waits && !show_waits(&view, values.by != NULL))
         return command_misused(&cmd_report, "--waits goes with --by peer");
+    if (values.path && (values.by || values.at || values.source || values.waits))
+        return command_misused(&cmd_report, "--critical-path goes with no other question");
+    if (values.path)
+        view.by = VIEW_PATH;
     if (values.source && (values.at || values.by))
         return command_misused(&cmd_report, "--source goes with neither --at nor --by");
     if (values.source && values.json)
@@ -94,7 +102,8 @@ static int run(int argc, char **argv)
 const struct command cmd_report = {
     .name = "report",
     .summary = "answer from a run file",
-    .usage = "FILE [--by LEVEL [--waits]] [--at FILE:LINE] [--source FILE] [--top N] [--json]",
+    .usage = "FILE [--by LEVEL [--waits]] [--at FILE:LINE] [--source FILE] "
+             "[--critical-path] [--top N] [--json]",
     .details =
         "Without options from the top down: the run, its efficiency, the program, its regions and\n"
         "procedures, and their statements; of a program built with loupe cc its loops and calls\n"

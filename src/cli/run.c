@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* loupe run: a program from its start to its end. */
+#include "base/alloc.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/critical.h"
 #include "cli/install.h"
 #include "cli/launcher.h"
 #include "cli/load.h"
@@ -32,10 +34,11 @@ struct start {
     enum launcher_kind kind;
     struct target target; /* a plain program */
     char **rewritten;     /* a launcher's command line, with loupe exec in it */
-    char *self;
+    char *self, *items;
     char peers[16], budget[32];
     bool alike; /* the launcher starts one program, everywhere by way of loupe exec */
     struct job *job;
+    struct critical *critical;
 };
 
 static int check_output(void)
@@ -93,6 +96,11 @@ static void add_options(struct start *s, char **to)
             compensation == RECORD_COMPENSATE_NONE ? "--no-compensation" : "--local-compensation";
     if (settings.verbose)
         *to++ = "--verbose";
+    if (settings.critical_path) { /* for the nodes that we are not on */
+        *to++ = "--critical-path";
+        if (settings.items)
+            *to++ = s->items = xasprintf("--items=%s", settings.items);
+    }
     *to++ = "--";
     *to = NULL;
 }
@@ -113,7 +121,7 @@ static int rewrite(struct start *s)
         return -ENOENT;
     }
     free(path);
-    char *prefix[14] = {s->self, "exec", "--job", s->job->id, "--peers", s->peers};
+    char *prefix[16] = {s->self, "exec", "--job", s->job->id, "--peers", s->peers};
     s->alike = !launcher_has_parts(s->argv);
     add_options(s, prefix + 6);
     struct strbuf error = {0};
@@ -144,6 +152,11 @@ static int prepare(struct start *s)
         err = create_job(s);
     if (err == 0 && s->kind != LAUNCHER_NONE)
         err = rewrite(s);
+    if (err == 0) {
+        const char *program =
+            s->kind == LAUNCHER_NONE ? s->argv[0] : launcher_program(s->kind, s->argv);
+        err = critical_begin(&s->critical, s->job, program);
+    }
     if (err == 0 && s->target.library)
         log_verbose("job %s, starting %s with %s", s->job->id, s->target.program.path,
                     s->target.library);
@@ -293,6 +306,7 @@ static void start_free(struct start *s)
     target_clear(&s->target);
     free(s->rewritten);
     free(s->self);
+    free(s->items);
     job_free(s->job);
 }
 
@@ -313,7 +327,8 @@ static int run(int argc, char **argv)
         start_free(&s);
         return EXIT_LOUPE;
     }
-    supervisor_wait(&supervisor);
+    supervisor_wait(&supervisor, CRITICAL_TICK_MS, critical_tick, s.critical);
+    critical_free(s.critical);
     collect(&s, &supervisor, wait_for_all(&s, &supervisor));
     start_free(&s);
     supervisor_free(&supervisor);

@@ -7,8 +7,10 @@
 
 #include <stdlib.h>
 
-struct settings settings = {
-    .peers = RECORD_PEERS_MAX, .grace = 10, .budget = RECORD_BUDGET_DEFAULT / 100.0};
+struct settings settings = {.peers = RECORD_PEERS_MAX,
+                            .grace = 10,
+                            .budget = RECORD_BUDGET_DEFAULT / 100.0,
+                            .path_interval = 1};
 
 const struct option_entry settings_table[] = {
     {.name = "verbose", .kind = OPTION_FLAG, SETTING(verbose), .help = "say what is being done"},
@@ -30,6 +32,11 @@ const struct option_entry settings_table[] = {
      SETTING(cost),
      .value = "in-place|calibrated",
      .help = "for tests: where the cost of a probe comes from"},
+    {.name = "path-log",
+     .kind = OPTION_STRING,
+     SETTING(path_log),
+     .value = "FILE",
+     .help = "for tests: what happens to the critical path, to FILE.RANK"},
     OPTIONS_END,
 };
 
@@ -67,4 +74,6 @@ void settings_for_target(struct strbuf *out)
         strbuf_printf(out, ",extra-delay=%g", settings.extra_delay);
     if (settings.cost)
         strbuf_printf(out, ",cost=calibrated");
+    if (settings.path_log)
+        strbuf_printf(out, ",path-log=%s", settings.path_log);
 }

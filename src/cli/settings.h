@@ -9,19 +9,23 @@
 
 struct settings {
     bool verbose;
-    bool quiet;       /* no report, only warnings */
-    bool force;       /* overwrite the run file */
-    int peers;        /* destinations kept apart per statement and thread */
-    int top;          /* lines of the report; 0: as many as fit */
-    double budget;    /* of probes in the source, percent of the run; OPTION_PERCENT_OFF */
-    int compensation; /* enum record_compensation, by LOUPE; and by options: */
+    bool quiet;           /* no report, only warnings */
+    bool force;           /* overwrite the run file */
+    int peers;            /* destinations kept apart per statement and thread */
+    int top;              /* lines of the report; 0: as many as fit */
+    bool critical_path;   /* compute it, of: */
+    const char *items;    /* these; NULL: the greatest ones are searched for */
+    double path_interval; /* seconds that an interval of the search takes */
+    double budget;        /* of probes in the source, percent of the run; OPTION_PERCENT_OFF */
+    int compensation;     /* enum record_compensation, by LOUPE; and by options: */
     bool no_compensation, local_compensation;
-    int cost;           /* for tests: 0 in place, 1 calibrated */
-    double extra_delay; /* for tests: microseconds that each event is to cost more */
-    double grace;       /* seconds to wait for processes that outlive the launcher */
-    const char *output; /* run file; NULL: a name of our own */
-    const char *job;    /* exec: the job to join */
-    bool alike;         /* exec: all ranks of the world are started in this way */
+    const char *path_log; /* for tests */
+    int cost;             /* for tests: 0 in place, 1 calibrated */
+    double extra_delay;   /* for tests: microseconds that each event is to cost more */
+    double grace;         /* seconds to wait for processes that outlive the launcher */
+    const char *output;   /* run file; NULL: a name of our own */
+    const char *job;      /* exec: the job to join */
+    bool alike;           /* exec: all ranks of the world are started in this way */
 };
 
 extern struct settings settings;
@@ -60,6 +64,22 @@ extern const struct option_entry settings_table[]; /* of the LOUPE string */
          SETTING(budget),                                                                          \
          .value = "N%|off",                                                                        \
          .help = "what timing the source's probes may take of the run (default 5%)"},              \
+        {.name = "critical-path",                                                                  \
+         .kind = OPTION_FLAG,                                                                      \
+         SETTING(critical_path),                                                                   \
+         .help = "compute the critical path, and the shares of --items or the --top N"},           \
+        {.name = "items",                                                                          \
+         .kind = OPTION_STRING,                                                                    \
+         SETTING(items),                                                                           \
+         .value = "LIST",                                                                          \
+         .help = "its items: procedures, FILE:LINE, region:NAME (in LOUPE with ; between)"},       \
+        {.name = "path-interval",                                                                  \
+         .kind = OPTION_SECONDS,                                                                   \
+         SETTING(path_interval),                                                                   \
+         .value = "S",                                                                             \
+         .min = 0.05,                                                                              \
+         .max = 3600,                                                                              \
+         .help = "how long the search for its greatest items looks each time (default 1)"},        \
         {.name = "no-compensation",                                                                \
          .kind = OPTION_FLAG,                                                                      \
          SETTING(no_compensation),                                                                 \
@@ -77,7 +97,7 @@ extern const struct option_entry settings_table[]; /* of the LOUPE string */
          .help = "wait S seconds for processes that outlive the command (default 10)"},            \
     {                                                                                              \
         .name = "top", .kind = OPTION_NUMBER, SETTING(top), .value = "N", .min = 1, .max = 1000,   \
-        .help = "statements in the report at the end (default 10)"                                 \
+        .help = "statements in the report, items of the critical path (default 10)"                \
     }
 
 /* Takes LOUPE from the environment; -EINVAL: `error` names what is wrong and what is possible. */

@@ -95,14 +95,18 @@ static void pass_on(const struct supervisor *s, const siginfo_t *info)
         kill(s->child, info->si_signo);
 }
 
-void supervisor_wait(struct supervisor *s)
+void supervisor_wait(struct supervisor *s, int milliseconds, supervisor_tick *tick, void *data)
 {
+    const struct timespec limit = {.tv_sec = milliseconds / 1000,
+                                   .tv_nsec = milliseconds % 1000 * 1000000L};
     sigset_t set;
     handled_signals(&set);
     reap(s);
     while (!s->ended) {
         siginfo_t info;
-        int signal = sigwaitinfo(&set, &info);
+        int signal = sigtimedwait(&set, &info, tick ? &limit : NULL);
+        if (tick)
+            tick(data);
         if (signal > 0 && signal != SIGCHLD)
             pass_on(s, &info);
         reap(s);

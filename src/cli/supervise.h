@@ -28,8 +28,10 @@ struct supervisor {
 void supervisor_begin(struct supervisor *s);
 /* In the child, before exec: gives the signals back. */
 void supervisor_child(const struct supervisor *s);
-/* Waits for the child's end and passes signals on to it meanwhile. */
-void supervisor_wait(struct supervisor *s);
+/* Waits for the child's end and passes signals on to it meanwhile; calls `tick` every now and then,
+ * in milliseconds; NULL: nothing. */
+typedef void supervisor_tick(void *data);
+void supervisor_wait(struct supervisor *s, int milliseconds, supervisor_tick *tick, void *data);
 /* Waits `milliseconds` at most; true if the user asks us to stop waiting (^C, SIGTERM). */
 bool supervisor_pause(struct supervisor *s, int milliseconds);
 /* Whether any process, child or orphan, has us as its parent; also one that has ended and was not

@@ -17,7 +17,7 @@
 #include <string.h>
 
 static struct {
-    bool once, waits, json, full, color, plain;
+    bool once, waits, path, json, full, color, plain;
     const char *by, *at, *source;
     int top;
     double interval;
@@ -42,6 +42,10 @@ static const struct option_entry options[] = {
      .kind = OPTION_FLAG,
      .at = &values.waits,
      .help = "with --by peer: who waited for whom"},
+    {.name = "critical-path",
+     .kind = OPTION_FLAG,
+     .at = &values.path,
+     .help = "begin with the critical path (with --once: print it)"},
     {.name = "at",
      .kind = OPTION_STRING,
      .at = &values.at,
@@ -163,6 +167,10 @@ static int parse(struct view_options *view, char *at)
     view->by = (enum view_level)level;
     if (values.waits && !show_waits(view, values.by != NULL))
         return command_misused(&cmd_top, "--waits goes with --by peer");
+    if (values.path && (values.by || at || values.source || values.waits))
+        return command_misused(&cmd_top, "--critical-path goes with no other question");
+    if (values.path)
+        view->by = VIEW_PATH;
     if (at && !show_parse_at(at, view))
         return command_misused(&cmd_top, "--at %s: not FILE:LINE", values.at);
     return 0;
@@ -205,7 +213,8 @@ static int run(int argc, char **argv)
 const struct command cmd_top = {
     .name = "top",
     .summary = "watch a program that is running",
-    .usage = "[PID|JOB] [--once] [--json] [--by LEVEL [--waits]] [--at FILE:LINE] [--source FILE]",
+    .usage = "[PID|JOB] [--once] [--json] [--by LEVEL [--waits]] [--at FILE:LINE] [--source FILE] "
+             "[--critical-path]",
     .details =
         "Without PID or JOB the newest job of yours that runs on this machine. It only reads\n"
         "the statistics: watching costs the program nothing. Press h there for the keys.\n",

@@ -32,7 +32,7 @@ static int expected(void)
  * begun: until the expected number has been seen, the silence has to last. The launcher itself is
  * not waited for: it waits for us, as long as we hold its pipe.
  */
-static void wait_for_all(const struct job *job)
+static void wait_for_all(const struct job *job, struct critical *critical)
 {
     enum { STEP_MS = 50 };
     int silent_ms = 0, total = 0, wanted = expected();
@@ -41,17 +41,19 @@ static void wait_for_all(const struct job *job)
         int patience_ms = wanted && total >= wanted ? 0 : wanted ? 2000 : 500;
         if (!alive && silent_ms >= patience_ms)
             return;
+        critical_tick(critical);
         silent_ms = alive ? 0 : silent_ms + STEP_MS;
         usleep(STEP_MS * 1000);
     }
 }
 
-static void keep(struct job *job, bool part)
+static void keep(struct job *job, struct critical *critical, bool part)
 {
     struct run *run = NULL;
     char *path = NULL, host[64] = "";
     gethostname(host, sizeof host - 1);
-    wait_for_all(job);
+    wait_for_all(job, critical);
+    critical_free(critical);
     int err = load_live(job, &run);
     if (err == 0) {
         err = save_run(job, run, settings.force, part ? host : NULL, &path);
@@ -91,7 +93,7 @@ static void detach(void)
     close_range(STDERR_FILENO + 1, ~0U, 0);
 }
 
-int watcher_start(struct job *job, bool part)
+int watcher_start(struct job *job, struct critical *critical, bool part)
 {
     int fds[2], err = 0;
     if (pipe2(fds, O_CLOEXEC) < 0)
@@ -106,7 +108,7 @@ int watcher_start(struct job *job, bool part)
         if (write(fds[1], &err, sizeof err) < 0)
             _exit(1);
         detach();
-        keep(job, part);
+        keep(job, critical, part);
         _exit(0);
     }
     err = first < 0 ? -errno : 0;

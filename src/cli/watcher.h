@@ -3,6 +3,7 @@
 #ifndef LOUPE_CLI_WATCHER_H
 #define LOUPE_CLI_WATCHER_H
 
+#include "cli/critical.h"
 #include "tree/job.h"
 
 #include <stdbool.h>
@@ -12,6 +13,6 @@
  * run file and prints the report. `part`: other nodes write files of their own, so this one's name
  * gets the host's. Returns at once, in the caller only; -errno.
  */
-int watcher_start(struct job *job, bool part);
+int watcher_start(struct job *job, struct critical *critical, bool part);
 
 #endif

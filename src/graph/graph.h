@@ -53,6 +53,7 @@ struct graph_node {
     char *build_id; /* hexadecimal */
     uint64_t offset;
     struct graph_probe probe; /* of nodes that come straight from a segment */
+    uint64_t key;             /* of those: what stands for it in a plan (record/plan.h); 0: none */
 };
 
 struct graph {

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,27 @@ bool run_outside_time(const struct graph_node *node)
         if (!strcmp(node->name, names[i]))
             return true;
     return false;
+}
+
+double run_path_saves(const struct run_path *path, const struct run_path_item *item)
+{
+    return fmax(path->length_s - item->zeroed_s, 0);
+}
+
+static int compare_savings(const void *pa, const void *pb)
+{
+    const struct run_path_item *a = pa, *b = pb;
+    if (a->zeroed_s != b->zeroed_s)
+        return a->zeroed_s < b->zeroed_s ? -1 : 1;
+    if (a->share_s != b->share_s)
+        return a->share_s > b->share_s ? -1 : 1;
+    return a->number < b->number ? -1 : a->number > b->number;
+}
+
+void run_path_sort(struct run_path *path)
+{
+    if (path->item_count)
+        qsort(path->items, path->item_count, sizeof *path->items, compare_savings);
 }
 
 size_t run_callers(const struct run *run, uint32_t procedure, uint32_t **calls)

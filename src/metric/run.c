@@ -65,6 +65,10 @@ void run_free(struct run *run)
     for (size_t i = 0; i < run->warning_count; i++)
         free(run->warnings[i]);
     free(run->warnings);
+    for (size_t i = 0; i < run->path.item_count; i++)
+        free(run->path.items[i].name);
+    free(run->path.items);
+    free(run->path.ranges);
     free(run);
 }
 

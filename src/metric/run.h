@@ -92,7 +92,14 @@ struct run_path_item {
     uint32_t node;               /* 0: none */
     double share_s, exclusive_s; /* of the path: with, and without other items that it called */
     double zeroed_s;             /* how long the longest path would be without it */
-    double cpu_s;                /* its time in all ranks */
+    double cpu_s;                /* its time in all ranks, without waiting; NAN: not known */
+    uint32_t number;             /* in the plan, until the nodes are known */
+};
+
+/* Which keys an item has (record/plan.h), until the nodes are known. */
+struct run_path_range {
+    uint64_t from, to;
+    uint32_t item;
 };
 
 /* The longest path at the end, or now. */
@@ -100,18 +107,20 @@ struct run_path {
     bool known;          /* it was, or is, computed */
     bool on, searching;  /* now; the search for the greatest items goes on */
     uint32_t generation; /* which selection of items this is */
-    double since_s;      /* of the run's time, when that began */
+    double since_s;      /* of the run's time, when that began; NAN: not known */
     double length_s;
     double mpi_s;                /* of it: inside communications, not waiting */
-    double cpu_s;                /* of all ranks, since then: without waiting */
+    double cpu_s;                /* of all ranks: without waiting */
     double covered;              /* share of the path that the items have, exclusive; 0 to 1 */
     bool complete;               /* the items with at least 1/top of the path are known */
     uint32_t top;                /* as asked for; 0: the items were named */
     uint32_t rank;               /* index into ranks[]: where it ends */
     struct run_path_item *items; /* the greatest saving first */
     size_t item_count, item_room;
-    int32_t strip[RECORD_PATH_STRIP]; /* world ranks that carried it, in equal parts of its length;
-                                         -1: it ended before */
+    struct run_path_range *ranges;
+    size_t range_count, range_room;
+    double strip_s;                   /* seconds of the path that a part of the strip stands for */
+    int32_t strip[RECORD_PATH_STRIP]; /* world ranks that carried it; -1: it ended before */
 };
 
 struct run {
@@ -143,6 +152,10 @@ struct run_value *run_add_value(struct run *run, uint32_t node,
                                 uint32_t rank); /* min starts at infinity */
 struct run_peer *run_add_peer(struct run *run, uint32_t node, uint32_t rank, int32_t peer,
                               uint32_t received);
+/* Items, the greatest saving first. */
+void run_path_sort(struct run_path *path);
+/* By how much the run would be shorter without an item, at most. */
+double run_path_saves(const struct run_path *path, const struct run_path_item *item);
 void run_warn(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void run_value_merge(struct run_value *into, const struct run_value *from); /* by the field list */

@@ -25,8 +25,11 @@ static inline uint32_t answer_place(uint32_t key, uint32_t stream)
 }
 
 /* To the rank that sends the messages of `s`: number `number` will be received by what was posted
- * then. Slow the first time. */
-void answer_publish(struct stream *s, uint32_t number, uint64_t posted, int64_t delay);
+ * then, by the thread `t`. Slow the first time. */
+void answer_publish(struct thread *t, struct stream *s, uint32_t number, uint64_t posted,
+                    int64_t delay);
+/* The receiver's path beside an answer that is there, met at virtual moment `at`. */
+void answer_meet_path(struct stream *s, uint32_t number, const struct header *h, int64_t at);
 
 enum answer { ANSWER_NONE, ANSWER_THERE, ANSWER_NOT_NEEDED };
 

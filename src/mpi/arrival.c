@@ -32,12 +32,24 @@ struct meet_area *meet_area_own(void)
     return own_area;
 }
 
+/* Where its paths are, beside the slots. */
+struct path_place {
+    const struct carried *paths; /* NULL: not found (yet) */
+    uint32_t seen;
+};
+static struct path_place *path_places; /* by rank of MPI_COMM_WORLD */
+
+static void meet_carried(int32_t world, const struct meet_slot *ring, uint64_t number, uint64_t key,
+                         int64_t at);
+
 static bool make_places(void)
 {
     const struct record_header *h = loupe_process.writer.header;
     slow_lock(&lock);
     if (!places && h && h->size > 0) {
         place_count = h->size;
+        path_places = pages_alloc((size_t)h->size * sizeof *path_places);
+        meet_path = meet_carried;
         __atomic_store_n(&places, pages_alloc((size_t)h->size * sizeof *places), __ATOMIC_RELEASE);
     }
     slow_unlock(&lock);
@@ -60,6 +72,48 @@ const struct meet_area *meet_area_of(int32_t world)
         slow_unlock(&lock);
     }
     return area;
+}
+
+/* ---- paths beside the slots ---- */
+
+enum { PATHS = MEET_RINGS * MEET_SLOTS };
+static struct carried *own_paths;
+static bool no_paths;
+
+static void meet_carried(int32_t world, const struct meet_slot *ring, uint64_t number, uint64_t key,
+                         int64_t at)
+{
+    const struct meet_area *area = meet_area_of(world);
+    if (!area || !path_places)
+        return;
+    struct path_place *p = &path_places[world];
+    if (!__atomic_load_n(&p->paths, __ATOMIC_ACQUIRE)) {
+        const struct board *board = board_of(world);
+        slow_lock(&lock);
+        if (!p->paths)
+            __atomic_store_n(
+                &p->paths,
+                board_look(board, BOARD_MEET_PATHS, 0, PATHS * sizeof *p->paths, &p->seen),
+                __ATOMIC_RELEASE);
+        slow_unlock(&lock);
+    }
+    size_t index = (size_t)(ring - area->slots[0]) + meet_at(number);
+    carry_meet(world, p->paths && index < PATHS ? &p->paths[index] : NULL, key, carry_begin(at));
+}
+
+uint32_t coll_tell_path(struct thread *t, const struct meet *m, uint64_t number)
+{
+    const struct meet_area *area = m->own ? meet_area_own() : NULL;
+    struct carried c;
+    if (!own_paths && !no_paths) {
+        own_paths = board_area(BOARD_MEET_PATHS, 0, PATHS * sizeof *own_paths);
+        no_paths = !own_paths;
+    }
+    if (!area || !own_paths || !carry_now(t, &c))
+        return 0;
+    carry_write(&own_paths[(size_t)(m->own - area->slots[0]) + meet_at(number)],
+                meet_key(m->id, number), &c);
+    return MEET_PATH;
 }
 
 /* ---- coming ---- */
@@ -131,7 +185,8 @@ static bool meet_root(const struct coming *c, struct pairing *x)
         return false;
     uint64_t there = root.begin + usual < now ? root.begin + usual : now;
     int64_t before = x->meeting.ideal;
-    meeting_join(&x->meeting, (int64_t)there, root.delay, c->meet->members[c->root].world);
+    const struct meet_member *member = &c->meet->members[c->root];
+    meet_join_seen(&root, c->meet->id, member->world, member->ring, c->number, there, &x->meeting);
     if (x->meeting.ideal != before)
         x->transfer = (int64_t)(there - root.begin);
     if (begin < root.begin) /* it has waited, so that the rest is the transfer */
@@ -202,8 +257,9 @@ void coll_go(struct coming *c, struct event *e, uint64_t bytes)
     }
     struct pairing x = pairing_begin(e);
     uint32_t searches = __atomic_load_n(&meet_searches, __ATOMIC_RELAXED);
+    int64_t known = *e->thread->delay; /* meeting paths accounts for itself */
     coll_meet(c, &x);
-    int64_t cost = spent(e->thread, e->now, searches);
+    int64_t cost = spent(e->thread, e->now, searches) - (*e->thread->delay - known);
     pairing_settle(e, &x);
     event_spent(e->thread, cost); /* part of what comes after */
 }

@@ -39,9 +39,13 @@ enum {
 /* What an area is for; with the key it names it. */
 enum board_kind {
     BOARD_NONE,
-    BOARD_RING,    /* headers of messages to rank `key` (ring.h) */
-    BOARD_ANSWERS, /* what rank `key` is told about its messages to us */
-    BOARD_MEET,    /* slots of collectives */
+    BOARD_RING,       /* headers of messages to rank `key` (ring.h) */
+    BOARD_ANSWERS,    /* what rank `key` is told about its messages to us */
+    BOARD_MEET,       /* slots of collectives */
+    BOARD_PATH,       /* snapshots of the path of the thread in block `key` (carry.h), and which */
+    BOARD_RING_PATHS, /* of them belong to the slots of each of the three above: same keys */
+    BOARD_ANSWER_PATHS,
+    BOARD_MEET_PATHS,
 };
 
 struct board_area {

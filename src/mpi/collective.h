@@ -47,10 +47,21 @@ struct comm_info *coll_inside(MPI_Comm comm);
 /* Not counted after all, if it was refused so that the others never saw it. */
 void coll_take_back(struct comm_info *info, int returned);
 
+/* The path of this rank beside its slot; MEET_PATH, or 0 if it cannot be told. */
+uint32_t coll_tell_path(struct thread *t, const struct meet *m, uint64_t number);
+
+/* What a slot says of the statement. */
+HOT uint32_t coll_statement(struct thread *t, const struct site *site, const struct meet *m,
+                            uint64_t number)
+{
+    return UNLIKELY(t->path) ? site->index | coll_tell_path(t, m, number) : site->index;
+}
+
 static inline void coll_begin(const struct coming *c, const struct event *e)
 {
     if (c->meet)
-        meet_write(c->meet, c->number, e->begin, delay_told(e->thread, e->before), e->site->index);
+        meet_write(c->meet, c->number, e->begin, delay_told(e->thread, e->before),
+                   coll_statement(e->thread, e->site, c->meet, c->number));
 }
 
 /* Those whom this rank waits for join the meeting. Uncertain: not all are known, or another may
@@ -70,11 +81,10 @@ HOT struct meet *short_meet(const struct site *site, MPI_Comm comm)
     return info->meet;
 }
 
-HOT void short_begin(struct meet *m, const struct ending *e, const struct thread *t,
-                     struct site *site)
+HOT void short_begin(struct meet *m, const struct ending *e, struct thread *t, struct site *site)
 {
     uint64_t number = ++((struct comm_info *)site->comm_info)->collectives;
-    meet_write(m, number, e->begin, delay_told(t, e->before), site->index);
+    meet_write(m, number, e->begin, delay_told(t, e->before), coll_statement(t, site, m, number));
 }
 
 void short_learn(struct meet *m, uint64_t since);
@@ -85,10 +95,11 @@ HOT void short_go_all(struct meet *m, struct ending *e, struct site *site)
 {
     enum { LEARN = 16 }; /* one of so many says what it costs */
     struct meeting met = event_meeting_short(e);
+    int64_t known = *e->thread->delay; /* meeting paths accounts for itself */
     bool sure = meet_join_all(m, m->last, e->now, &met);
     uint64_t sync = (uint64_t)meeting_wait(&met);
     if (UNLIKELY(m->last % LEARN == 0))
-        short_learn(m, e->now);
+        short_learn(m, e->now + (uint64_t)((*e->thread->delay - known) >> RECORD_TIME_SHIFT));
     event_settle_short_met(e, &met, sync);
     event_spent(e->thread, m->cost);
     if (UNLIKELY(!sure))

@@ -3,6 +3,7 @@
 #include "mpi/meet.h"
 #include "mpi/pair.h"
 #include "mpi/shim.h"
+#include "runtime/item.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -106,9 +107,13 @@ static void rank_has_begun(struct record_header *h, uint64_t left)
     if (loupe_tls.self)
         preempt_start(loupe_tls.self);
     h->mpi_init_end = clock_now();
-    if (loupe_tls.self)
-        thread_delay_start(loupe_tls.self,
-                           (int64_t)(clock_since(left, clock_now()) << RECORD_TIME_SHIFT));
+    struct thread *t = loupe_tls.self;
+    if (t) {
+        thread_delay_start(t, (int64_t)(clock_since(left, clock_now()) << RECORD_TIME_SHIFT));
+        if (loupe_path_plan)
+            loupe_path_plan(t, 0,
+                            (int64_t)clock_now() - ((*t->delay & t->taken) >> RECORD_TIME_SHIFT));
+    }
     __atomic_store_n(&h->mpi_phase, RECORD_MPI_INITIALIZED, __ATOMIC_RELEASE);
 }
 
@@ -174,8 +179,10 @@ void life_finalize_begin(void)
     struct record_header *h = loupe_process.writer.header;
     if (h && h->mpi_phase == RECORD_MPI_INITIALIZED) {
         h->mpi_finalize_begin = clock_now();
-        if (loupe_tls.self)
+        if (loupe_tls.self) {
             preempt_end(loupe_tls.self);
+            path_end(loupe_tls.self);
+        }
         clock_measure(h);
     }
     pair_close(); /* collective, as pair_open is */
@@ -202,11 +209,24 @@ void life_abort(int code)
     process_ended(RECORD_ABORTED, code);
 }
 
+/* The switch itself happens now, not at the next event. */
+static void control_now(void)
+{
+    struct thread *t = loupe_tls.self;
+    if (t && !t->guard)
+        thread_control(t);
+}
+
 void life_control(int level)
 {
     struct record_header *h = loupe_process.writer.header;
-    if (!h || level < 0 || level > 2)
+    if (!h || level < 0 || level > 5)
         return;
+    if (level > 2) {
+        item_wish((enum item_wish)(level - 3), &h->control);
+        control_now();
+        return;
+    }
     uint32_t *word = &h->control.word, old = __atomic_load_n(word, __ATOMIC_RELAXED), new;
     do {
         new = level == 0   ? old | RECORD_CONTROL_OFF
@@ -214,7 +234,5 @@ void life_control(int level)
                            : old + (1u << RECORD_CONTROL_RESET_SHIFT);
     } while (
         !__atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-    struct thread *t = loupe_tls.self;
-    if (t && !t->guard)
-        thread_control(t); /* the switch itself happens now, not at the next event */
+    control_now();
 }

@@ -10,6 +10,8 @@ enum { TRIES_MOST = 10 };
 
 const struct meet_slot meet_nowhere[MEET_SLOTS];
 uint32_t meet_searches;
+void (*meet_path)(int32_t world, const struct meet_slot *ring, uint64_t number, uint64_t key,
+                  int64_t at);
 
 static struct meet *owners[MEET_RINGS];
 static uint32_t lock, hand;
@@ -132,7 +134,7 @@ bool meet_join_world(uint64_t id, int32_t world, uint64_t number, uint64_t now,
     const struct meet_slot *ring = ring_of(world, id);
     if (!ring || !meet_read(ring, number, meet_key(id, number), now, &seen))
         return false;
-    meeting_join(meeting, (int64_t)seen.begin, seen.delay, world);
+    meet_join_seen(&seen, id, world, ring, number, seen.begin, meeting);
     return true;
 }
 

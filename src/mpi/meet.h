@@ -32,7 +32,7 @@
 #pragma GCC visibility push(hidden)
 
 enum { MEET_RINGS = 64, MEET_SLOTS = 16, MEET_SIZES = 40 };
-#define MEET_NO_STATEMENT UINT32_MAX /* measurement is off */
+#define MEET_PATH 0x40000000u /* in a statement: a path stands beside it (carry.h) */
 
 struct meet_slot {
     uint64_t key;   /* meet_key(); 0: being written */
@@ -153,6 +153,21 @@ static inline bool meet_see(struct meet *m, int32_t rank, uint64_t number, uint6
            meet_see_slow(m, rank, number, now, seen);
 }
 
+/* Meets the path that stands beside a slot; set by who carries paths. `at`: when this rank began to
+ * wait, in virtual time. */
+extern void (*meet_path)(int32_t world, const struct meet_slot *ring, uint64_t number, uint64_t key,
+                         int64_t at);
+
+/* A slot that was seen in `ring` joins. */
+static inline void meet_join_seen(const struct meet_slot *seen, uint64_t id, int32_t world,
+                                  const struct meet_slot *ring, uint64_t number, uint64_t there,
+                                  struct meeting *meeting)
+{
+    meeting_join(meeting, (int64_t)there, seen->delay, world);
+    if (__builtin_expect(seen->statement & MEET_PATH && meet_path, 0))
+        meet_path(world, ring, number, meet_key(id, number), meeting->own);
+}
+
 /* The members from..to-1 join; false: not all of them are known. */
 static inline bool meet_join(struct meet *m, int32_t from, int32_t to, uint64_t number,
                              uint64_t now, struct meeting *meeting)
@@ -161,7 +176,8 @@ static inline bool meet_join(struct meet *m, int32_t from, int32_t to, uint64_t 
     struct meet_slot seen;
     for (int32_t i = from; i < to; i++)
         if (__builtin_expect(meet_see(m, i, number, now, &seen), 1))
-            meeting_join(meeting, (int64_t)seen.begin, seen.delay, m->members[i].world);
+            meet_join_seen(&seen, m->id, m->members[i].world, m->members[i].ring, number,
+                           seen.begin, meeting);
         else
             all = false;
     return all;

@@ -19,6 +19,7 @@ static struct site *unseen_site(struct thread *t)
     memset(record, 0, sizeof *record);
     site->thread = t;
     site->record = record;
+    site->item = RECORD_PATH_NO_ITEM;
     event_near_none(site);
     return site;
 }
@@ -119,6 +120,8 @@ void pairing_sent(struct pairing *p, struct stream *s, uint32_t number, uint64_t
         if (p->meeting.ideal > ideal)
             p->transfer = 0;
         p->met = 1;
+        if (UNLIKELY(h.statement & RING_PATH))
+            answer_meet_path(s, number, &h, carry_begin(p->meeting.own));
     } else if (answer == ANSWER_NONE) {
         p->uncertain = 1;
     }
@@ -202,7 +205,7 @@ static void expect_next(struct receiving *r)
 void receiving_answer(struct receiving *r, struct event *e)
 {
     if (r->answers && r->stream) {
-        answer_publish(r->stream, r->number, e->begin, delay_told(e->thread, e->before));
+        answer_publish(e->thread, r->stream, r->number, e->begin, delay_told(e->thread, e->before));
         event_spent(e->thread, pair_publish_cost);
     }
 }
@@ -286,6 +289,7 @@ void receiving_end(struct receiving *r, struct event *e, int result, const MPI_S
         return;
     }
     uint64_t began = clock_now();
+    int64_t known = *e->thread->delay; /* meeting paths accounts for itself */
     requests_enter();
     if (got && r->info->id) {
         if (!r->numbered)
@@ -298,9 +302,10 @@ void receiving_end(struct receiving *r, struct event *e, int result, const MPI_S
     if (r->stream && r->stream->inside && shim_multiple && !--r->stream->inside)
         r->stream->contested = false;
     requests_leave();
-    uint64_t spent = clock_since(began, clock_now());
+    int64_t spent = (int64_t)(clock_since(began, clock_now()) << RECORD_TIME_SHIFT);
+    spent -= *e->thread->delay - known;
     pairing_settle(e, &p);
-    event_spent(e->thread, (int64_t)(spent << RECORD_TIME_SHIFT) + e->thread->short_cost.inside);
+    event_spent(e->thread, spent + e->thread->short_cost.inside);
     if (well && r->stream && stream_kept(r->stream) && e->site->comm_info == r->info)
         near_stream(e->site, status->MPI_SOURCE, RECORD_RECEIVED, status->MPI_TAG, r->stream);
 }

@@ -69,7 +69,10 @@ void sending_end(const struct sending *s, struct event *e, int result, int dest,
 HOT void pair_publish(struct thread *t, const struct site *site, uint64_t begin, int64_t before,
                       struct stream *s, uint64_t bytes)
 {
-    stream_publish(s, begin, delay_told(t, before), pair_statement(site), bytes);
+    if (UNLIKELY(t->path))
+        stream_publish_path(t, s, begin, delay_told(t, before), pair_statement(site), bytes);
+    else
+        stream_publish(s, begin, delay_told(t, before), pair_statement(site), bytes);
     event_spent(t, pair_publish_cost);
 }
 
@@ -111,6 +114,8 @@ HOT void pairing_join(struct pairing *p, struct ring_in *ring, const struct head
     if (p->meeting.ideal > ideal)
         p->transfer = transfer;
     p->paired++;
+    if (UNLIKELY(h->statement & RING_PATH))
+        ring_meet_path(ring, h, carry_begin(p->meeting.own));
 }
 
 HOT uint64_t pairing_sync(const struct pairing *p)

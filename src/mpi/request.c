@@ -183,7 +183,7 @@ static void answer(struct event *e, const struct pending *p)
 {
     if (p->listed || !p->stream || p->bytes < ANSWER_BYTES)
         return;
-    answer_publish(p->stream, p->number, e->begin, delay_told(e->thread, e->before));
+    answer_publish(e->thread, p->stream, p->number, e->begin, delay_told(e->thread, e->before));
     event_spent(e->thread, pair_publish_cost);
 }
 

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "mpi/ring.h"
 
+#include "runtime/process.h"
+
+#include <string.h>
+
 enum { TRIES = 4 }; /* searches that the sender may overtake before the header counts as lost */
 
 /* What a ring that was not seen yet looks like: no number of it is ever expected. */
@@ -157,7 +161,19 @@ static bool search(struct ring_in *r, const struct wanted *w, struct header *h,
     return true;
 }
 
-void ring_arrive(struct ring_in *r, const struct ring_slot *slot)
+/* The room for paths is made when the first one comes; without it they are not known. */
+static void keep_told(struct ring_in *r, uint64_t n, const struct path_told *told)
+{
+    if (!r->told)
+        r->told = pages_alloc(RING_SLOTS * sizeof *r->told);
+    if (!r->told)
+        return;
+    struct ring_told *kept = &r->told[n % RING_SLOTS];
+    kept->number = n;
+    memcpy(&kept->told, told, path_told_bytes(told->items));
+}
+
+void ring_arrive(struct ring_in *r, const struct ring_slot *slot, const struct path_told *told)
 {
     int32_t ahead = (int32_t)(slot->number - (uint32_t)r->newest);
     if (ahead <= 0) /* they come in order */
@@ -170,12 +186,27 @@ void ring_arrive(struct ring_in *r, const struct ring_slot *slot)
         slots[gap % RING_SLOTS] = (struct ring_slot){.number = (uint32_t)gap};
     slots[n % RING_SLOTS] = *slot;
     r->newest = n;
+    if (told)
+        keep_told(r, n, told);
     struct ring_slot *last = &slots[(n - 1) % RING_SLOTS];
     if (slot->statement == RING_VOID) {
         slots[n % RING_SLOTS] = (struct ring_slot){.number = (uint32_t)n};
         if (last->key == slot->key && last->stream == slot->stream)
             *last = (struct ring_slot){.number = (uint32_t)(n - 1)};
     }
+}
+
+void ring_meet_path(struct ring_in *r, const struct header *h, int64_t at)
+{
+    if (r->far) {
+        const struct ring_told *kept = r->told ? &r->told[h->number % RING_SLOTS] : NULL;
+        carry_meet_told(kept && kept->number == h->number ? &kept->told : NULL, at);
+        return;
+    }
+    if (!r->paths)
+        r->paths = board_look(board_of(r->rank), BOARD_RING_PATHS, (uint64_t)r->me,
+                              RING_SLOTS * sizeof *r->paths, &r->paths_seen);
+    carry_meet(r->rank, r->paths ? &r->paths[h->number % RING_SLOTS] : NULL, h->number, at);
 }
 
 /* On another node, so it may still be on its way. */

@@ -13,8 +13,7 @@
 #ifndef LOUPE_MPI_RING_H
 #define LOUPE_MPI_RING_H
 
-#include "mpi/board.h"
-#include "runtime/hot.h"
+#include "mpi/carry.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +23,7 @@
 enum { RING_SLOTS = 512, RING_SIZES = 40, RING_SIZE_BITS = 12 };
 #define RING_MARK  0x80000000u /* in a number: the slot is about to hold it */
 #define RING_LOOSE 0x80000000u /* in a statement: the sender has not counted this stream */
+#define RING_PATH  0x40000000u /* in a statement: a path stands beside it (carry.h) */
 #define RING_VOID  0xffffffffu /* as statement, between nodes: the header before it is withdrawn */
 
 struct ring_slot {
@@ -41,6 +41,7 @@ struct header {
     int64_t begin;
     int64_t delay;
     uint32_t statement;
+    uint64_t number; /* of its slot */
 };
 
 struct ring_out {
@@ -53,6 +54,10 @@ struct ring_out {
     uint32_t seen;                   /* of the receiver's board */
     uint64_t eager;                  /* sends of so many bytes did not wait for their receive */
     const struct ring_slot *answers; /* answer.h; NULL: not seen yet */
+    struct carried *paths;           /* beside the slots; NULL: none made yet, */
+    bool no_paths;                   /* nor will there be any */
+    const struct carried *answer_paths;
+    uint32_t answer_paths_seen;
 };
 
 struct ring_in {
@@ -67,13 +72,24 @@ struct ring_in {
     uint8_t patience;              /* far: how often waiting may still be in vain */
     uint64_t newest;               /* far: the last that has come */
     int32_t rank, me;
-    uint32_t seen;             /* of the sender's board */
-    struct ring_slot *answers; /* answer.h; NULL: none made yet, */
-    bool no_answers;           /* nor will there be any */
+    uint32_t seen;               /* of the sender's board */
+    struct ring_slot *answers;   /* answer.h; NULL: none made yet, */
+    bool no_answers;             /* nor will there be any */
+    const struct carried *paths; /* beside the slots; NULL: not seen yet */
+    uint32_t paths_seen;
+    bool no_answer_paths;
+    struct carried *answer_paths; /* the same as of answers */
+    struct ring_told *told;       /* far: in place of `paths` */
     uint64_t taken[RING_SLOTS / 64];
     /* By power of two of the size, the least that was seen; 0: none yet. */
     uint64_t sent[RING_SIZES];  /* from the send to the end of a receive that was waiting for it */
     uint64_t found[RING_SIZES]; /* of a receive that found its message there */
+};
+
+/* A path that came with a header from another node. */
+struct ring_told {
+    uint64_t number;
+    struct path_told told;
 };
 
 /* How a message can come by its header. */
@@ -93,13 +109,13 @@ void ring_open_in(struct ring_in *r, int32_t rank, int32_t me, struct ring_slot 
  * the last RING_SLOTS of each sender as the board of that rank would. What has not come when it is
  * wanted counts as lost: that it was never published cannot be known.
  */
-void ring_arrive(struct ring_in *r, const struct ring_slot *slot);
+void ring_arrive(struct ring_in *r, const struct ring_slot *slot, const struct path_told *told);
 /* Who carries them; set by twin.c, which knows MPI. */
 struct ring_carrier {
     struct twin *(*to)(int32_t rank); /* NULL: nothing can go there */
     bool (*from)(int32_t rank);       /* can anything come from there? */
     /* Never waits: what there is no room for is not sent. */
-    void (*send)(struct twin *to, const struct ring_slot *slot);
+    void (*send)(struct twin *to, const struct ring_slot *slot, const struct path_told *told);
     /* Fetches what has come for anyone; false: no use to go on asking for a header of `r`, which
      * has been asked for since `since`. */
     bool (*fetch)(const struct ring_in *r, uint64_t since);
@@ -147,6 +163,7 @@ HOT bool ring_copy(const struct ring_slot *s, uint64_t n, struct header *h, uint
     h->delay = s->delay >> RING_SIZE_BITS;
     *size = (uint32_t)s->delay & ((1u << RING_SIZE_BITS) - 1);
     h->statement = s->statement;
+    h->number = n;
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return __atomic_load_n(&s->number, __ATOMIC_RELAXED) == (uint32_t)n;
 }
@@ -165,6 +182,9 @@ HOT enum ring_result ring_take(struct ring_in *r, uint32_t key, uint32_t stream,
     r->at = &r->slots[r->low % RING_SLOTS];
     return RING_FOUND;
 }
+
+/* The path that belongs to a header that was taken from `r`, if it says that there is one. */
+void ring_meet_path(struct ring_in *r, const struct header *h, int64_t at);
 
 /* The oldest header that was not taken, if it has this key. */
 bool ring_peek(struct ring_in *r, uint32_t key, struct header *h);

@@ -315,7 +315,7 @@ extern bool shim_twin_known;
 /* The group of all ranks of this world; MPI_COMM_WORLD itself need not exist. */
 extern MPI_Group shim_world;
 extern bool shim_world_known;
-/* MPI_Pcontrol: 0 off, 1 on, 2 reset. */
+/* MPI_Pcontrol: measurement 0 off, 1 on, 2 reset; critical path 3 on, 4 off, 5 reset. */
 void life_control(int level);
 
 #pragma GCC visibility pop

@@ -152,8 +152,15 @@ struct ring_in *streams_ring_from(int32_t rank)
     return rank >= 0 && rank < ranks ? ring_of(&in, rank) : NULL;
 }
 
-void stream_publish_careful(struct stream *s, uint64_t begin, int64_t delay, uint32_t statement,
-                            uint64_t bytes)
+/* What goes beside a header: in the board, or told in full to another node. */
+struct beside {
+    struct carried carried;
+    const struct path_told *told;
+    bool known;
+};
+
+static void publish(struct stream *s, uint64_t begin, int64_t delay, uint32_t statement,
+                    uint64_t bytes, const struct beside *path)
 {
     struct ring_out *r = s->out;
     if (streams_multiple)
@@ -163,12 +170,45 @@ void stream_publish_careful(struct stream *s, uint64_t begin, int64_t delay, uin
         struct ring_slot slot;
         ring_fill(&slot, s->key, s->count, begin, delay, statement, bytes);
         slot.number = (uint32_t)r->next++;
-        ring_carrier->send(r->far, &slot);
+        ring_carrier->send(r->far, &slot, path ? path->told : NULL);
     } else {
+        if (path && path->known)
+            carry_write(&r->paths[r->next % RING_SLOTS], r->next, &path->carried);
         ring_publish(r, s->key, s->count, begin, delay, statement, bytes);
     }
     if (streams_multiple)
         slow_unlock(&r->lock);
+}
+
+void stream_publish_careful(struct stream *s, uint64_t begin, int64_t delay, uint32_t statement,
+                            uint64_t bytes)
+{
+    publish(s, begin, delay, statement, bytes, NULL);
+}
+
+static bool has_paths(struct ring_out *r, int32_t rank)
+{
+    if (!r->paths && !r->no_paths) {
+        r->paths = board_area(BOARD_RING_PATHS, (uint64_t)rank, RING_SLOTS * sizeof *r->paths);
+        r->no_paths = !r->paths;
+    }
+    return r->paths;
+}
+
+void stream_publish_path(struct thread *t, struct stream *s, uint64_t begin, int64_t delay,
+                         uint32_t statement, uint64_t bytes)
+{
+    struct beside path = {.known = false};
+    struct path_told told;
+    statement = (statement & ~(RING_LOOSE | RING_PATH)) | (s->loose ? RING_LOOSE : 0);
+    if (s->out->far) {
+        path_tell(t, t->path->last, &told);
+        path.told = &told;
+        path.known = true;
+    } else {
+        path.known = has_paths(s->out, s->rank) && carry_now(t, &path.carried);
+    }
+    publish(s, begin, delay, statement | (path.known ? RING_PATH : 0), bytes, &path);
 }
 
 /* The message was not sent: the next one gets its number, and there must not be two of that. */
@@ -177,7 +217,7 @@ void stream_withdraw_far(struct stream *s)
     struct ring_out *r = s->out;
     struct ring_slot slot = {
         .number = (uint32_t)r->next++, .key = s->key, .stream = s->count--, .statement = RING_VOID};
-    ring_carrier->send(r->far, &slot);
+    ring_carrier->send(r->far, &slot, NULL);
 }
 
 /* Not counted by us, or with messages in between that had no header. */

@@ -55,6 +55,9 @@ struct ring_in *streams_ring_from(int32_t rank);
 struct stream *stream_to(uint64_t comm, int32_t rank, int32_t tag, struct stream *spare);
 struct stream *stream_from(uint64_t comm, int32_t rank, int32_t tag, struct stream *spare);
 
+/* With the path of the calling thread. */
+void stream_publish_path(struct thread *t, struct stream *s, uint64_t begin, int64_t delay,
+                         uint32_t statement, uint64_t bytes);
 /* Of several threads, or to another node. */
 void stream_publish_careful(struct stream *s, uint64_t begin, int64_t delay, uint32_t statement,
                             uint64_t bytes);
@@ -67,10 +70,11 @@ HOT void stream_publish(struct stream *s, uint64_t begin, int64_t delay, uint32_
 {
     struct ring_out *r = s->out;
     uint32_t loose = UNLIKELY(s->loose) ? RING_LOOSE : 0;
+    statement &= ~(RING_LOOSE | RING_PATH);
     if (UNLIKELY(r->careful))
-        stream_publish_careful(s, begin, delay, (statement & ~RING_LOOSE) | loose, bytes);
+        stream_publish_careful(s, begin, delay, statement | loose, bytes);
     else
-        ring_publish(r, s->key, ++s->count, begin, delay, (statement & ~RING_LOOSE) | loose, bytes);
+        ring_publish(r, s->key, ++s->count, begin, delay, statement | loose, bytes);
 }
 
 /* May who asked for it keep it, to go the short way with it? That one is for rings at hand. */

@@ -3,7 +3,10 @@
 
 #include "mpi/stream.h"
 
+#include "runtime/process.h"
+
 #include <sched.h>
+#include <string.h>
 
 enum { TWIN_TAG = 2, FETCH_MOST = 64 };
 
@@ -14,6 +17,13 @@ struct twin {
     MPI_Request end;
     MPI_Request requests[RING_SLOTS];
     struct ring_slot slots[RING_SLOTS];
+    struct letter *letters; /* in place of slots, while there is a path; NULL: never was */
+};
+
+/* A header with the path of its sender, of which as much is sent as is used. */
+struct letter {
+    struct ring_slot slot;
+    struct path_told told;
 };
 
 static MPI_Comm ours;
@@ -51,38 +61,57 @@ static bool from(int32_t rank)
     return nodes->monitored[rank] && source_count < TWINS_MAX && ++source_count;
 }
 
+static struct ring_slot *fill(struct twin *t, uint32_t i, const struct ring_slot *slot,
+                              const struct path_told *told, int *bytes)
+{
+    struct ring_slot *out = &t->slots[i];
+    uint32_t more = 0;
+    if (told && !t->letters)
+        t->letters = pages_alloc(RING_SLOTS * sizeof *t->letters);
+    if (told && t->letters) {
+        struct letter *l = &t->letters[i];
+        more = path_told_bytes(told->items);
+        memcpy(&l->told, told, more);
+        out = &l->slot;
+    }
+    *out = *slot;
+    out->begin = clocks_leaving(slot->begin);
+    *bytes = (int)(sizeof *out + more);
+    return out;
+}
+
 /* The last of a stride is synchronous: once it is complete, all before it have been fetched. */
-static void put(struct twin *t, const struct ring_slot *slot)
+static void put(struct twin *t, const struct ring_slot *slot, const struct path_told *told)
 {
     uint32_t i = (uint32_t)(t->sent % RING_SLOTS);
     bool first = i % TWIN_STRIDE == 0, last = i % TWIN_STRIDE == TWIN_STRIDE - 1;
     if ((first && !done(&t->requests[i + TWIN_STRIDE - 1])) || !done(&t->requests[i]))
         return;
-    t->slots[i] = *slot;
-    t->slots[i].begin = clocks_leaving(slot->begin);
-    int err = (last ? PM(Issend) : PM(Isend))(&t->slots[i], sizeof *slot, ABI_BYTE, t->rank,
-                                              TWIN_TAG, ours, &t->requests[i]);
+    int bytes;
+    struct ring_slot *out = fill(t, i, slot, told, &bytes);
+    int err = (last ? PM(Issend) : PM(Isend))(out, bytes, ABI_BYTE, t->rank, TWIN_TAG, ours,
+                                              &t->requests[i]);
     t->sent += err == MPI_SUCCESS;
 }
 
-static void send(struct twin *t, const struct ring_slot *slot)
+static void send(struct twin *t, const struct ring_slot *slot, const struct path_told *told)
 {
     uint64_t began = clock_now();
     if (!opened)
         return;
-    put(t, slot);
+    put(t, slot, told);
     if (loupe_tls.self) /* dearer than a slot in a board, which the caller counts */
         event_spent(loupe_tls.self,
                     (int64_t)(clock_since(began, clock_now()) << RECORD_TIME_SHIFT));
 }
 
-static void arrive(int32_t rank, struct ring_slot *slot)
+static void arrive(int32_t rank, struct ring_slot *slot, const struct path_told *told)
 {
     struct ring_in *r = streams_ring_from(rank);
     if (!r || !r->far)
         return;
     slot->begin = clocks_arriving(rank, slot->begin);
-    ring_arrive(r, slot);
+    ring_arrive(r, slot, told);
     if (header)
         header->carried++;
 }
@@ -93,12 +122,15 @@ static bool fetch_one(void)
     int flag = 0;
     MPI_Message message;
     MPI_Status status;
-    struct ring_slot slot;
+    struct letter letter;
     if (PM(Improbe)(MPI_ANY_SOURCE, TWIN_TAG, ours, &flag, &message, &status) != MPI_SUCCESS ||
-        !flag || PM(Mrecv)(&slot, sizeof slot, ABI_BYTE, &message, &status) != MPI_SUCCESS)
+        !flag || PM(Mrecv)(&letter, sizeof letter, ABI_BYTE, &message, &status) != MPI_SUCCESS)
         return false;
-    if (abi_status_bytes(&status) == sizeof slot) /* else it is the end, which is empty */
-        arrive(status.MPI_SOURCE, &slot);
+    uint64_t bytes = abi_status_bytes(&status), slot = sizeof letter.slot;
+    bool told = bytes >= slot + path_told_bytes(0) && letter.told.items <= RECORD_PATH_ITEMS &&
+                bytes == slot + path_told_bytes(letter.told.items);
+    if (bytes >= slot) /* else it is the end, which is empty */
+        arrive(status.MPI_SOURCE, &letter.slot, told ? &letter.told : NULL);
     return true;
 }
 

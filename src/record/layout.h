@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define RECORD_MAGIC   0x010045505554f4cull /* rare enough to refuse foreign files by */
-#define RECORD_VERSION 4
+#define RECORD_VERSION 5
 
 enum {
     RECORD_CHUNK = 4096,
@@ -393,7 +393,9 @@ struct record_path {
     uint32_t innermost;   /* item; RECORD_PATH_NO_ITEM: none */
     uint64_t met;         /* others whose path was looked at, */
     uint64_t adopted;     /* and was longer */
+    uint64_t unknown;     /* others whose path was not to be had any more */
     uint64_t ended;       /* virtual ticks: its time is over (MPI_Finalize); 0: not yet */
+    uint64_t began;       /* real ticks: when this thread began with the generation */
     uint32_t strip_shift; /* a bucket of the strip is 2^strip_shift ticks of the path */
     uint32_t items;       /* in use */
     struct record_path_item item[RECORD_PATH_ITEMS];

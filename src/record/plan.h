@@ -5,8 +5,9 @@
  * writers `loupe run`, `loupe ctl` and MPI_Pcontrol.
  *
  * Items are ranges of keys: an item of one procedure is a range of one, a bucket of the search one
- * of many. Whatever lies in no range is no item. A change makes a new generation, whoever starts
- * with it starts anew; the control word of each process (record/layout.h) says that there is one.
+ * of many; a statement that the compiler has copied has several ranges. Whatever lies in no range
+ * is no item. A change makes a new generation, whoever starts with it starts anew; the control word
+ * of each process (record/layout.h) says that there is one.
  */
 #ifndef LOUPE_RECORD_PLAN_H
 #define LOUPE_RECORD_PLAN_H
@@ -21,7 +22,7 @@
 #define PLAN_FILE  "plan"
 #define PLAN_MAGIC 0x6e616c502e706cull
 
-enum { PLAN_VERSION = 1, PLAN_BYTES = 4096 };
+enum { PLAN_VERSION = 1, PLAN_BYTES = 4096, PLAN_RANGES = 64, PLAN_NAME = 64 };
 
 struct plan_range {
     uint64_t from, to; /* keys, both included */
@@ -35,9 +36,15 @@ struct plan {
     uint32_t changing;   /* odd while it changes; one writer at a time takes it by making it odd */
     uint32_t generation; /* 0: never on */
     uint32_t on;
+    uint32_t items;     /* in use, numbered from 0 */
     uint32_t count;     /* ranges */
-    uint32_t searching; /* the controller is still looking for the top ones */
-    struct plan_range ranges[RECORD_PATH_ITEMS]; /* sorted, disjoint */
+    uint32_t searching; /* the controller is still looking for the top ones: ranges are buckets of
+                           procedures and communications, and hold nothing else */
+    uint32_t top;       /* so many were asked for; 0: the items were named */
+    uint32_t complete;  /* the items are all that have at least 1/top of the path, */
+    uint32_t covered;   /* and had so much of it together when that was found, in 1/10000 */
+    struct plan_range ranges[PLAN_RANGES];    /* sorted, disjoint */
+    char names[RECORD_PATH_ITEMS][PLAN_NAME]; /* of items, for readers: "solve (solver.c:120)" */
 };
 _Static_assert(sizeof(struct plan) <= PLAN_BYTES, "one page");
 
@@ -67,9 +74,28 @@ static inline uint64_t plan_site(uint64_t unit, uint32_t site)
     return plan_mix(unit, (uint64_t)site << 8 | 2);
 }
 
+/* A region, by plan_name of its name. */
+static inline uint64_t plan_name(const char *name)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+        h = (h ^ *c) * 0x100000001b3u;
+    return h | 1ull << 63; /* the runtime has statements below */
+}
+
+static inline uint64_t plan_region(uint64_t name)
+{
+    return plan_mix(name, 3);
+}
+
 /* A communication statement: return address, less the load bias of its module. */
-uint64_t plan_statement(const struct record_module *module, uint64_t offset)
-    EXPORT_AS(plan_statement);
+static inline uint64_t plan_statement(uint64_t module, uint64_t offset)
+{
+    return plan_mix(module, offset << 8 | 4);
+}
+
+/* What stands for a module in keys: its build-id, else its path. */
+uint64_t plan_module(const struct record_module *module) EXPORT_AS(plan_module);
 
 /* The item of a key; RECORD_PATH_NO_ITEM: none. `plan` is a copy. */
 uint32_t plan_item(const struct plan *plan, uint64_t key) EXPORT_AS(plan_item);
@@ -84,7 +110,10 @@ void plan_close(struct plan *plan) EXPORT_AS(plan_close);
 int plan_make(int job_dir);
 
 /* Replaces what it says, `generation` apart, which grows by one and is returned; 0: it could not be
- * had. */
+ * had, or `to` makes no sense. With `from`, only if that is still its generation. A writer that
+ * died in the middle is waited for, then forgotten: what it left is replaced as a whole. */
 uint32_t plan_change(struct plan *shared, const struct plan *to) EXPORT_AS(plan_change);
+uint32_t plan_change_from(struct plan *shared, const struct plan *to, uint32_t from)
+    EXPORT_AS(plan_change_from);
 
 #endif

@@ -202,6 +202,7 @@ void record_close(struct record_reader *reader)
     unmap(&reader->live);
     for (int i = 0; i < RECORD_EXTENTS; i++)
         unmap(&reader->extents[i]);
+    free(reader->floors);
     free(reader);
 }
 

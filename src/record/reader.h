@@ -58,8 +58,27 @@ struct record_probe_reading {
     double cost_error;      /* the same of what the timed ones have cost */
 };
 
+/*
+ * The critical path that ends in a block, as of `now`: while it computes its length grows, less the
+ * microsecond above; inside a communication it is what it was when that began, until the end tells
+ * how much of it was waiting. Within a generation it never falls from one pass of a reader to the
+ * next.
+ */
+struct record_path_reading {
+    uint32_t generation; /* of the plan; never 0 */
+    uint32_t items;
+    uint64_t began;      /* when the block began with it, in real ticks; 0: not known */
+    int64_t length, mpi; /* ticks; mpi: of it inside communications */
+    uint64_t met, adopted;
+    bool ended;     /* it grows no more */
+    int64_t bucket; /* ticks of the path that an entry of the strip stands for */
+    struct record_path_item item[RECORD_PATH_ITEMS]; /* shares of the length; excess below them */
+    uint16_t strip[RECORD_PATH_STRIP];               /* world rank + 1; 0: not reached */
+};
+
 struct record_visitor {
     void *data;
+    bool running; /* the process goes on: its paths are as of the moment they are copied */
     void (*module)(void *data, uint32_t index, const struct record_module *module);
     void (*name)(void *data, uint32_t index, const struct record_name *name);
     void (*thread)(void *data, uint32_t block, const struct record_thread *thread);
@@ -68,15 +87,16 @@ struct record_visitor {
                       const struct record_statement *record);
     void (*peer)(void *data, uint32_t block, const struct record_peer *peer);
     void (*probe)(void *data, uint32_t block, const struct record_probe_reading *probe);
+    void (*path)(void *data, uint32_t block, const struct record_path_reading *path);
 };
 /*
- * Modules and names come first, then block by block its thread, its statements, its peers,
- * its probes. `now` is
- * record_now() from before the call; 0, or for a dead process the moment of its end, stops the
- * clock of open frames there. Records of a block that has not yet done the resets asked for are
- * void and left out. The return value counts statements that stayed torn in a bounded time because
- * their writer was stopped or killed in the middle of an event: they are given as they stand, with
- * at most that one event half counted. -errno.
+ * Modules and names come first, then block by block its thread, its path, its statements, its
+ * peers, its probes. `now` is record_now() from before the call; 0, or for a dead process the
+ * moment of its end, stops the clock of open frames there (0: there are no paths then). Records of
+ * a block that has not yet done the resets asked for are void and left out. The return value counts
+ * statements that stayed torn in a bounded time because their writer was stopped or killed in the
+ * middle of an event: they are given as they stand, with at most that one event half counted; a
+ * path that stayed torn is counted and left out. -errno.
  */
 int record_visit(struct record_reader *reader, uint64_t now, const struct record_visitor *visitor);
 

@@ -22,6 +22,11 @@ struct record_reader {
     uint32_t chunks; /* in all extents that are mapped */
     bool damaged;
     uint32_t tried; /* extents that were mapped, or could not be: bits */
+    struct path_floor {
+        uint32_t generation;
+        int64_t length;
+    } * floors; /* by block: the longest path that was given */
+    size_t floor_count, floor_room;
     int dir, spill;
     char name[NAME_MAX + 1];
 };

@@ -40,6 +40,7 @@ const uint32_t visit_per_chunk[RECORD_KINDS] = {
     [RECORD_KIND_CELLS] = 0, /* bytes; see probes.c */
     [RECORD_KIND_PROBES] = RECORD_PER_CHUNK(struct record_probe),
     [RECORD_KIND_FRAMES] = 1,
+    [RECORD_KIND_PATHS] = 1,
 };
 
 static void add_chunk(struct visit *v, uint32_t kind, const struct record_chunk *chunk,
@@ -413,6 +414,7 @@ static void give_block(struct visit *v, const struct chunk_ref *threads, uint32_
     }
     if (v->to->thread)
         v->to->thread(v->to->data, b->index, &copy);
+    paths_give(v, b); /* a reset of the statistics leaves it alone */
     if (is_void)
         return;
     size_t count = visit_records(&b->statements, RECORD_KIND_STATEMENTS);
@@ -455,6 +457,7 @@ static void give_blocks(struct visit *v)
         b.cells = visit_part(v, RECORD_KIND_CELLS, i, &at[RECORD_KIND_CELLS]);
         b.probes = visit_part(v, RECORD_KIND_PROBES, i, &at[RECORD_KIND_PROBES]);
         b.frames = visit_part(v, RECORD_KIND_FRAMES, i, &at[RECORD_KIND_FRAMES]);
+        b.paths = visit_part(v, RECORD_KIND_PATHS, i, &at[RECORD_KIND_PATHS]);
         if (i % per < ref->used)
             give_block(v, ref, i % per, &b);
         free(b.peers.refs);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One pass over a segment: what visit.c and probes.c share; for nobody else. */
+/* One pass over a segment: what visit.c, probes.c and paths.c share; for nobody else. */
 #ifndef LOUPE_RECORD_VISIT_H
 #define LOUPE_RECORD_VISIT_H
 
@@ -41,7 +41,7 @@ struct visit {
 struct block {
     uint32_t index;
     const struct record_thread *thread;
-    struct chunk_list statements, cells, probes, frames;
+    struct chunk_list statements, cells, probes, frames, paths;
     uint32_t statement_count;
     struct chunk_list peers;              /* of this block, in order */
     const struct record_chunk *next_free; /* when they were listed; NULL: none */
@@ -55,7 +55,7 @@ struct block {
 /* Kinds of chunks that belong to a thread block, and those of the whole process. */
 #define VISIT_OF_BLOCKS                                                                            \
     (1u << RECORD_KIND_STATEMENTS | 1u << RECORD_KIND_PEERS | 1u << RECORD_KIND_CELLS |            \
-     1u << RECORD_KIND_PROBES | 1u << RECORD_KIND_FRAMES)
+     1u << RECORD_KIND_PROBES | 1u << RECORD_KIND_FRAMES | 1u << RECORD_KIND_PATHS)
 #define VISIT_OF_PROCESS                                                                           \
     (1u << RECORD_KIND_THREADS | 1u << RECORD_KIND_MODULES | 1u << RECORD_KIND_NAMES |             \
      1u << RECORD_KIND_UNITS)
@@ -84,5 +84,7 @@ bool visit_patience(struct visit *v, int tries);
 /* Copies and checks the units; then, of each block, its probes. */
 void probes_begin(struct visit *v);
 void probes_give(struct visit *v, struct block *b);
+/* The critical path of a block, if it has one. */
+void paths_give(struct visit *v, struct block *b);
 
 #endif

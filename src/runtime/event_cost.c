@@ -82,7 +82,8 @@ static void set_up(void)
     t->block = &trial.block;
     t->delay = &t->own_delay;
     t->look_at = UINT64_MAX;
-    trial.site = (struct site){.thread = t, .record = &trial.statement, .call = SOME_CALL};
+    trial.site = (struct site){
+        .thread = t, .record = &trial.statement, .call = SOME_CALL, .item = RECORD_PATH_NO_ITEM};
     trial.site.near[RECORD_SENT][0].record = &trial.peer;
     uint32_t h = near_hash((uintptr_t)&trial);
     t->near_address[h] = (uintptr_t)&trial;

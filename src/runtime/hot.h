@@ -33,6 +33,7 @@
 
 #include "runtime/clock.h"
 #include "runtime/delay.h"
+#include "runtime/path.h"
 #include "runtime/thread.h"
 
 /* Once more than the compiler would by itself: a call costs as much as the work. */
@@ -155,6 +156,8 @@ HOT void event_start(struct event *e)
         e->begin = clock_now();
     }
     __atomic_store_n(&e->site->record->open, e->begin, __ATOMIC_RELAXED);
+    if (UNLIKELY(e->thread->path))
+        path_wait(e->thread, e->site->item, e->begin, e->before);
 }
 
 /* The site of a call of which nothing is to be found out first; NULL: the long way. */
@@ -201,6 +204,8 @@ HOT void event_open(struct ending *e, struct thread *t, struct site *site, void 
         e->begin = short_clock();
     }
     __atomic_store_n(&e->record->open, e->begin, __ATOMIC_RELAXED);
+    if (UNLIKELY(t->path))
+        path_wait(t, site->item, e->begin, e->before);
 }
 
 HOT bool event_begin(struct event *e, uint32_t call, void *address, void *frame)
@@ -355,11 +360,19 @@ HOT void event_extra(struct thread *t)
         thread_extra(t);
 }
 
+/* What it has added to the critical path. */
+HOT void event_path(struct thread *t, uint64_t ticks, uint64_t sync)
+{
+    if (UNLIKELY(t->path))
+        path_go(t, ticks, sync);
+}
+
 /* Nobody was met: the delay grows by the event's own cost. */
 HOT void event_settle(struct event *e)
 {
     e->ticks =
         event_add(e->thread, e->site->record, e->begin, e->now, e->inner, 0, &e->thread->full_cost);
+    event_path(e->thread, e->ticks, 0);
     event_extra(e->thread);
 }
 
@@ -375,6 +388,7 @@ HOT void event_settle_met(struct event *e, const struct meeting *m, uint64_t syn
     e->ticks = event_add(e->thread, e->site->record, e->begin, e->now, e->inner + met, met,
                          &e->thread->full_cost);
     event_add_met(e->thread, e->site->record, met, sync, e->ticks);
+    event_path(e->thread, e->ticks, sync);
     event_extra(e->thread);
 }
 
@@ -407,6 +421,7 @@ HOT void event_settle_short(struct ending *e)
 {
     e->ticks =
         event_add(e->thread, e->record, e->begin, e->now, e->inner, 0, &e->thread->short_cost);
+    event_path(e->thread, e->ticks, 0);
 }
 
 HOT struct meeting event_meeting_short(const struct ending *e)
@@ -420,6 +435,7 @@ HOT void event_settle_short_met(struct ending *e, const struct meeting *m, uint6
     e->ticks = event_add(e->thread, e->record, e->begin, e->now, e->inner + met, met,
                          &e->thread->short_cost);
     event_add_met(e->thread, e->record, met, sync, e->ticks);
+    event_path(e->thread, e->ticks, sync);
 }
 
 HOT void event_shut(const struct ending *e)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Loaded objects that contain statements. Looked up on the first visit of a statement, and again
  * after code was unloaded. */
+#include "record/plan.h"
 #include "runtime/process.h"
 
 #include <elf.h>
@@ -14,6 +15,7 @@ struct known {
     uintptr_t start, end, bias;
     uint32_t build_id_len;
     uint8_t build_id[32];
+    uint64_t hash; /* in keys of the plan */
 };
 
 static struct known known[MODULES_MAX];
@@ -113,6 +115,7 @@ static uint32_t add(const struct search *s)
         memcpy(m->path, s->path, m->path_len);
     }
     known[known_count] = s->is;
+    known[known_count].hash = plan_module(m);
     record_cursor_publish(&cursor);
     return known_count++;
 }
@@ -134,6 +137,11 @@ uint32_t module_at(uintptr_t address, uintptr_t *bias)
     if (index != RECORD_NO_MODULE)
         *bias = s.is.bias;
     return index;
+}
+
+uint64_t module_hash(uint32_t index)
+{
+    return index < known_count ? known[index].hash : 0;
 }
 
 void module_forget_all(void)

@@ -55,6 +55,11 @@ uint64_t options_extra_delay(void)
     return us > 0 && us <= 1e6 ? (uint64_t)(us * 1000) : 0;
 }
 
+const char *options_path_log(void)
+{
+    return find("path-log");
+}
+
 bool options_calibrated(void)
 {
     const char *value = find("cost");

@@ -14,6 +14,9 @@ uint32_t options_budget(void); /* budget=N%|off, in 1/100 % or RECORD_BUDGET_OFF
 uint32_t options_compensation(void);
 /* extra-delay=US: for a test, which shows that errors do not grow with what probes cost. In ns. */
 uint64_t options_extra_delay(void);
+/* path-log=FILE: for a test, which makes the graph of the run from it (path_log.h). NULL: none;
+ * ends with a comma, a space or the string. */
+const char *options_path_log(void);
 /* cost=calibrated: for a test, which shows that what probes cost has to be measured in place. */
 bool options_calibrated(void);
 /* clock-skew=NS:PPM: for a test, whose nodes have one clock in truth: this one is ahead of the

@@ -9,12 +9,14 @@
  * The longest path net of an item may be another one than the longest: what it has more, net of the
  * item, is the item's excess. It changes only where paths meet.
  *
- *     path_wait(t, begin)                    a communication begins at this virtual moment
- *     path_meet(t, begin, &other)            each one it waited for or heard from, at its end
- *     path_go(t, begin, ticks, sync)         it took so long, of which so long it waited
+ *     path_wait(t, item, begin, delay)       a communication begins
+ *     path_meet(t, at, &other)               each one it waited for or heard from, at its end
+ *     path_go(t, ticks, sync)                it took so long, of which so long it waited
  *
- * `begin`: virtual ticks. All of these do nothing but look whether there is a path while there is
- * none (thread->path is NULL).
+ * All of these are for threads that have a path: thread->path is not NULL.
+ *
+ * Caps: RECORD_PATH_ITEMS items; PATH_DEPTH visits of items open at once in a thread, deeper ones
+ * are not entered.
  */
 #ifndef LOUPE_RUNTIME_PATH_H
 #define LOUPE_RUNTIME_PATH_H
@@ -23,6 +25,7 @@
 #include "record/plan.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct thread;
@@ -33,21 +36,122 @@ struct path_told {
     uint32_t items;
     int64_t length, mpi;
     uint32_t strip_shift;
-    uint32_t spare;
+    int32_t rank;                                    /* of MPI_COMM_WORLD, whose it is */
+    uint32_t number;                                 /* of what it has published, for path_log.h */
+    uint16_t strip[RECORD_PATH_STRIP];               /* as in struct record_path */
     struct record_path_item item[RECORD_PATH_ITEMS]; /* of none active: as of `length` */
-    uint16_t strip[RECORD_PATH_STRIP];
+};
+/* As much of it as is used. */
+static inline uint32_t path_told_bytes(uint32_t items)
+{
+    return (uint32_t)(offsetof(struct path_told, item) + items * sizeof(struct record_path_item));
+}
+
+enum {
+    PATH_DEPTH = 512,
+    PATH_STRIP_FIRST = 16, /* buckets of the strip begin with 2^so many ticks */
+};
+#define PATH_LENGTH_MAX ((int64_t)1 << 60) /* what is longer is no path */
+
+struct path_visit {
+    int64_t from;       /* length at its entry */
+    int64_t inner;      /* of it in items that it called, */
+    uint64_t adoptions; /* both since this many */
+    uint32_t item;
 };
 
-/* Starts a generation, as the plan says: with length 0 from now on. Slow; also stops (plan off).
- * The calling thread's own. */
+/* What it costs to keep it: measured now and then, and accounted for each time. */
+enum path_part { PATH_WAITING, PATH_GOING, PATH_TELLING, PATH_MEETING, PATH_PARTS };
+
+/* Of one thread, private; what readers see is `record`. */
+struct path {
+    struct record_path *record; /* in the segment */
+    int64_t begin;              /* virtual: of the communication in progress, or the last one, */
+    int64_t last;               /* and when something last happened to the path */
+    uint64_t adoptions;         /* paths of others taken over, */
+    int64_t adopted;            /* and the length at the last of them */
+    int64_t floor;              /* the same, or when it was last told to anyone */
+    uint32_t generation;
+    uint32_t items;
+    uint32_t statement; /* item of the communication in progress */
+    uint32_t deep;      /* visits that are open and not entered */
+    uint32_t depth;
+    bool changed;             /* other than by growing, since it was last told to anyone */
+    uint32_t strip_at;        /* bucket that the path has come to */
+    uint32_t published;       /* so often has it been told */
+    uint32_t serial;          /* of the state that was told last */
+    uint32_t calls;           /* of what is measured now and then: */
+    int64_t cost[PATH_PARTS]; /* in 1/256 ticks */
+    void *told;               /* of the MPI layer: where it tells others */
+    uint32_t visits[RECORD_PATH_ITEMS]; /* open ones */
+    /* What this thread itself has spent in each item, whatever path it had: less the moment of its
+     * entry while it is active, or innermost. And as it was when somebody last looked whether the
+     * processor was lost. */
+    struct path_spent {
+        int64_t all, exclusive;
+    } spent[RECORD_PATH_ITEMS], looked[RECORD_PATH_ITEMS];
+    int64_t looked_at; /* virtual */
+    uint64_t lost;     /* in the communication in progress, ticks */
+    uint64_t went;     /* what the last one has added */
+    struct path_visit stack[PATH_DEPTH];
+};
+
+/* Starts a generation, as the plan says: with length 0 from now on, or from the beginning of the
+ * communication in progress. Slow; also stops (plan off). The calling thread's own. Items that are
+ * open then are for the caller to enter. */
 void path_start(struct thread *t, const struct plan *plan) EXPORT_AS(path_start);
-/* Its time is over: MPI_Finalize. */
+/* The same from that virtual moment on. */
+void path_start_at(struct thread *t, const struct plan *plan, int64_t at) EXPORT_AS(path_start_at);
+/* Its time is over: MPI_Finalize, or the thread's end. What it was stays to be read. */
 void path_end(struct thread *t) EXPORT_AS(path_end);
 
+/* Who knows the plan: starts the path of the calling thread, if the plan is of this generation or a
+ * newer one and on, at that virtual moment. NULL: nobody. */
+extern void (*loupe_path_plan)(struct thread *t, uint32_t generation, int64_t at) EXPORT;
+
 /* Timed visits of items, by the thread itself; `at` in virtual ticks. `weight`: visits it stands
- * for, `time` how long it took (with those it called), `own` less what it called. */
+ * for, `time` how long it took (with those it called), `own` less what it called: what is on the
+ * path of that is less where it waited. Weight 0: as if it had not been entered. */
 void path_enter(struct thread *t, uint32_t item, int64_t at) EXPORT_AS(path_enter);
 void path_leave(struct thread *t, uint32_t item, int64_t at, uint32_t weight, int64_t time,
                 int64_t own) EXPORT_AS(path_leave);
+
+/* The event that began at `begin` (real), with this delay (1/256 ticks). */
+void path_wait(struct thread *t, uint32_t item, uint64_t begin, int64_t delay) EXPORT_AS(path_wait);
+void path_go(struct thread *t, uint64_t ticks, uint64_t sync) EXPORT_AS(path_go);
+/* At virtual moment `at` it meets this one; false: of another generation, or nonsense. What has a
+ * newer generation starts it first (`at` if there is none yet). */
+bool path_meet(struct thread *t, int64_t at, const struct path_told *other) EXPORT_AS(path_meet);
+/* It has waited so long, in something else than a communication. */
+void path_waited(struct thread *t, int64_t ticks);
+/* As it is at virtual moment `at`. */
+void path_tell(struct thread *t, int64_t at, struct path_told *told) EXPORT_AS(path_tell);
+/* Has come to this length: brings the strip up to it. */
+void path_strip(struct path *p, int64_t length) EXPORT_AS(path_strip);
+
+/* For so many ticks since the last look another had the processor, and for so many inside
+ * communications: they are not on the path, as far as they are its own since it last met anyone.
+ * When in that time is not known: each item has lost as much of it as it had of the time; in a
+ * communication, as much of what was no waiting as there is. */
+void path_lost(struct thread *t, uint64_t ticks, uint64_t mpi);
+/* Somebody has looked: the next loss is of what comes now. */
+void path_looked(struct thread *t);
+
+static inline int64_t path_length(const struct path *p, int64_t at)
+{
+    return at - p->record->offset;
+}
+
+static inline void path_open(struct record_path *r)
+{
+    r->version |= 1;
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+static inline void path_close(struct record_path *r)
+{
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    r->version++;
+}
 
 #endif

@@ -54,6 +54,8 @@ static void add(struct thread *t, uint64_t lost, uint64_t lost_mpi)
 {
     t->block->preempted += lost;
     t->block->preempted_mpi += lost_mpi;
+    if (t->path && (lost || lost_mpi))
+        path_lost(t, lost, lost_mpi);
 }
 
 /* Of what is unsure, as much was lost as schedstat knows of and no look has found. */
@@ -141,6 +143,8 @@ static void look(struct thread *t, bool last)
     }
     if (last && p->unsure_ns)
         read_waited(t, now);
+    if (t->path)
+        path_looked(t);
     p->looked = now;
     p->talked = t->talked;
     t->block->looks++;

@@ -94,6 +94,10 @@ struct probe_site {
     bool untimed;              /* only counted: a recursive call, or nobody takes its marks */
     bool own;                  /* statement, sole call: timed by a frame of its own */
     bool recursive;            /* procedure: who comes without a mark is only counted */
+    bool always;               /* every visit is timed: it is, or leads to, an item with a name */
+    uint8_t item;              /* of the critical path, that its frame is a visit of; and */
+    uint8_t call_item;         /* the same of the call; RECORD_PATH_NO_ITEM: none */
+    uint8_t item_rest;         /* of the weights of its visits, in sevenths */
     uint8_t phase;             /* enum probe_phase */
     uint32_t left;             /* visits of the block that is timed still to come; 0: none is */
     uint32_t open;             /* procedure: frames */
@@ -154,6 +158,8 @@ struct probe_frame {
     struct probe_caller *caller; /* charged instead, if the caller is not known; else NULL */
     struct probe_site *opened;   /* procedure, loop or statement that goes on */
     uint32_t weight, serial;
+    uint32_t item_weight; /* visits of its items that it stands for; 0: it has entered none */
+    uint8_t call_item, item;
     struct record_probe_frame *mirror; /* the same for readers; set once, as is its depth */
     uint64_t depth;
 };
@@ -255,6 +261,11 @@ void probe_close_all(struct probe_thread *p);
 /* Acts on a reset, and on measurement going off and on. */
 void probe_reset(struct probe_thread *p);
 void probe_switch(struct probe_thread *p, bool off);
+/* Gives a site its item, as the thread's plan says; `unit`: its id. */
+void probe_item(const struct probe_thread *p, struct probe_site *s, uint64_t unit, uint32_t site);
+/* The same for all there are; and enters those that frames are open of. */
+void probe_items(struct probe_thread *p);
+void probe_items_again(struct probe_thread *p, const struct probe_frame *frame, int64_t at);
 /* The thread's clock was set: what was noted of it moves with it. */
 void probe_delay_moved(struct probe_thread *p, int64_t moved);
 /* The thread that held the block has ended; another takes it over. */

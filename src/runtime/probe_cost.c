@@ -114,6 +114,8 @@ static void set_up(struct trial *t, uint32_t weight)
                                           .record = &t->records[i],
                                           .group = i == LOOP ? NULL : &t->group,
                                           .kind = kinds[i],
+                                          .item = RECORD_PATH_NO_ITEM,
+                                          .call_item = RECORD_PATH_NO_ITEM,
                                           .phase = PROBE_BLOCK,
                                           .left = UINT32_MAX,
                                           .calibrated = &probe_costs.plain[PROBE_OWN],

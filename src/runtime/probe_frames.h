@@ -44,6 +44,60 @@ static inline void pull(struct probe_site *s)
 
 /* ---- frames ---- */
 
+/* What keeping the path costs, since the clock was read; outside of every budget. */
+static inline void items_spent(struct probe_thread *p, uint64_t since)
+{
+    int64_t cost = (int64_t)((now_ticks() - since) << RECORD_TIME_SHIFT);
+    p->delay += cost;
+    p->thread->apart += cost;
+}
+
+/*
+ * Visits of items of the critical path. A visit in a burst stands for others: as many as its weight
+ * says, and where the first ones of its block only warmed up (and were not entered) for its part of
+ * those too. Sites with a name are always timed: each visit stands for itself.
+ */
+static RARELY void enter_items(struct probe_thread *p, struct probe_frame *f, uint64_t now)
+{
+    struct probe_site *s = f->site;
+    uint32_t weight = f->weight;
+    if (s->always) {
+        weight = 1;
+    } else if (weight > 1 && s->cut == SAMPLE_WARM) {
+        uint64_t all = (uint64_t)weight * RECORD_BLOCK + s->item_rest * (uint64_t)SAMPLE_WARM;
+        weight = (uint32_t)(all / (RECORD_BLOCK - SAMPLE_WARM));
+        s->item_rest = (uint8_t)(all % (RECORD_BLOCK - SAMPLE_WARM) / SAMPLE_WARM);
+    }
+    if (!p->thread->path || !weight)
+        return;
+    int64_t at = (int64_t)f->begin >> RECORD_TIME_SHIFT;
+    f->item_weight = weight;
+    f->call_item = s->call_item;
+    f->item = f->opened->item;
+    if (f->call_item != RECORD_PATH_NO_ITEM)
+        path_enter(p->thread, f->call_item, at);
+    if (f->item != RECORD_PATH_NO_ITEM)
+        path_enter(p->thread, f->item, at);
+    items_spent(p, now);
+}
+
+/* One that was interrupted, or found to be part of a recursion, is no measure for others. */
+static RARELY void leave_items(struct probe_thread *p, struct probe_frame *f, int64_t time,
+                               uint64_t now)
+{
+    int64_t at = (int64_t)(f->begin + (uint64_t)time) >> RECORD_TIME_SHIFT;
+    uint32_t weight = f->weight ? f->item_weight : 1;
+    int64_t ticks = time >> RECORD_TIME_SHIFT;
+    f->item_weight = 0;
+    if (!p->thread->path)
+        return;
+    if (f->item != RECORD_PATH_NO_ITEM)
+        path_leave(p->thread, f->item, at, weight, ticks, ticks);
+    if (f->call_item != RECORD_PATH_NO_ITEM)
+        path_leave(p->thread, f->call_item, at, weight, ticks, ticks);
+    items_spent(p, now);
+}
+
 HOT void close_top(struct probe_thread *p, uint64_t now)
 {
     struct probe_frame *f = p->top;
@@ -53,6 +107,8 @@ HOT void close_top(struct probe_thread *p, uint64_t now)
     if (UNLIKELY(time > p->late))
         sample_late(p, f, time);
     sample_add(f, time);
+    if (UNLIKELY(f->item_weight))
+        leave_items(p, f, time, now);
     int64_t delay = p->delay + (int64_t)(LIKELY(f->weight) ? s->cost : s->warm_cost);
     p->delay = delay;
     p->block->delay = delay >> RECORD_TIME_SHIFT;
@@ -109,6 +165,7 @@ HOT void *open_frame(struct probe_thread *p, struct probe_site *site, struct pro
     f->caller = caller;
     f->weight = site->weight;
     f->serial = site->serial;
+    f->item_weight = 0;
     m->probe = caller ? caller->index : site->index;
     m->weight = site->weight;
     opened->open++;
@@ -120,6 +177,8 @@ HOT void *open_frame(struct probe_thread *p, struct probe_site *site, struct pro
     f->begin = (now << RECORD_TIME_SHIFT) - (uint64_t)delay;
     m->begin = now - (uint64_t)(delay >> RECORD_TIME_SHIFT);
     __atomic_store_n(&p->mirror->depth, (uint32_t)f->depth, __ATOMIC_RELEASE);
+    if (UNLIKELY((site->call_item & opened->item) != RECORD_PATH_NO_ITEM))
+        enter_items(p, f, now);
     return (void *)cookie;
 }
 

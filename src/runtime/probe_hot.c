@@ -8,6 +8,7 @@
 
 #include "runtime/clock.h"
 #include "runtime/hot.h"
+#include "runtime/path.h"
 #include "runtime/process.h"
 
 #include <signal.h>

@@ -334,6 +334,11 @@ static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s
     uint32_t rest = s->size - 1 - s->drawn; /* blocks of this stratum behind the one timed */
     s->block_ended = now;
     s->dilated = 0;
+    if (UNLIKELY(s->always)) {
+        s->next_size = 1;
+        s->drawn = s->rest = 0;
+        return 0;
+    }
     s->next_size = sample_size(p, s, now);
     s->drawn = s->next_size > 1 ? (uint32_t)((sample_random(p) >> 32) * s->next_size >> 32) : 0;
     s->rest = (rest + s->drawn) * RECORD_BLOCK;

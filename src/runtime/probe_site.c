@@ -243,6 +243,7 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
     s->inside = s->calibrated->inside;
     s->weight = 1;
     s->next_size = 1;
+    probe_item(p, s, u->id, site);
     c->sites[site] = s;
     return s;
 }

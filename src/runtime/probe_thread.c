@@ -6,6 +6,7 @@
 
 #include "runtime/process.h"
 #include "runtime/thread_delay.h"
+#include "runtime/thread_path.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,6 +23,7 @@ struct start {
     int (*function_c11)(void *);
     void *argument;
     int64_t delay;      /* of who starts it, in 1/256 ticks */
+    struct thread_path path;
     struct start *next; /* that is free */
 };
 static struct start *free_starts;
@@ -99,6 +101,8 @@ static struct start *prepare(void)
     if (s) {
         *s = (struct start){0};
         if (passes)
+            thread_path_give(&s->path);
+        if (passes)
             party_spent(&creator);
         s->delay = thread_delay_now();
     }
@@ -149,6 +153,7 @@ static void begin_thread(struct start *s)
     }
     probe_unlocked(mask);
     thread_delay_begin(delay, began);
+    thread_path_begin(&s->path);
 }
 
 static void *start_thread(void *data)

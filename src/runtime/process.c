@@ -4,6 +4,7 @@
 #include "record/place.h"
 #include "runtime/clock.h"
 #include "runtime/hot.h"
+#include "runtime/item.h"
 #include "runtime/options.h"
 #include "runtime/probe.h"
 #include "runtime/thread_delay.h"
@@ -157,10 +158,12 @@ static bool open_segment(void)
     w.header->trouble |= p->trouble;
     w.header->control.budget = options_budget();
     w.header->compensation = options_compensation();
+    w.header->control.word |= item_open(dir);
     p->writer = w;
     p->extra = extra_ticks(options_extra_delay());
     __atomic_store_n(&p->writer.header->magic, RECORD_MAGIC, __ATOMIC_RELEASE);
     __atomic_store_n(&loupe_control, &p->writer.header->control, __ATOMIC_RELEASE);
+    item_tell(&p->writer.header->control); /* who changed it meanwhile has not seen us */
     return true;
 }
 

@@ -13,8 +13,9 @@ struct process {
     bool impossible;             /* no job, or no segment to be had: stay out of the way */
     bool hold;                   /* inside MPI_Init: allocate nothing that MPI may need */
     uint32_t peers_max;
-    uint64_t extra;   /* ticks, a test's wish: what events and timed probes are to cost more */
-    uint32_t trouble; /* what there was before there was a header */
+    uint64_t extra;    /* ticks, a test's wish: what events and timed probes are to cost more */
+    uint32_t trouble;  /* what there was before there was a header */
+    struct plan *plan; /* of the job, shared; NULL: none */
 };
 extern struct process loupe_process EXPORT;
 
@@ -30,6 +31,8 @@ void process_say(const char *text, const char *more);
  * what to take off an address. */
 uint32_t module_at(uintptr_t address, uintptr_t *bias);
 void module_forget_all(void);
+/* What stands for a module in the keys of a plan (record/plan.h). */
+uint64_t module_hash(uint32_t index);
 void site_forget_all(void);
 
 /* Private memory in whole pages: malloc belongs to the program. NULL when there is none. */

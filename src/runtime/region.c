@@ -1,22 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Regions that the program names itself: loupe_begin(name), loupe_end(name). */
+#include "record/plan.h"
 #include "runtime/hot.h"
+#include "runtime/path.h"
 #include "runtime/process.h"
 
 /* As documented; the last frame of a block is not in use. */
 enum { REGIONS_MAX = RECORD_FRAMES - 1 };
 
-static uint64_t name_key(const char *name)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (const unsigned char *s = (const unsigned char *)name; *s; s++)
-        h = (h ^ *s) * 0x100000001b3u;
-    return h | 1ull << 63; /* statements have keys below */
-}
-
 static struct site *region_site(struct thread *t, const char *name)
 {
-    uint64_t key = name_key(name);
+    uint64_t key = plan_name(name);
     for (uint32_t h = site_hash(t, key); t->slots[h].key; h = (h + 1) & t->slot_mask)
         if (t->slots[h].key == key)
             return t->slots[h].site;
@@ -70,7 +64,7 @@ static struct thread *switched_off(void)
 /* Its end must not be taken for that of the one that was open before. */
 static void begin_unseen(struct thread *t, const char *name)
 {
-    uint32_t d = innermost(t, name_key(name));
+    uint32_t d = innermost(t, plan_name(name));
     if (d > 0)
         t->region_again[d - 1]++;
 }
@@ -91,6 +85,8 @@ static void open_region(struct thread *t, uint32_t d, struct site *site, uint64_
     t->block->delay = *t->delay >> RECORD_TIME_SHIFT;
     t->block->frames[d].begin = now - (uint64_t)((*t->delay & t->taken) >> RECORD_TIME_SHIFT);
     __atomic_store_n(&t->block->depth, d + 1, __ATOMIC_RELEASE);
+    if (t->path && site->item != RECORD_PATH_NO_ITEM)
+        path_enter(t, site->item, (int64_t)t->block->frames[d].begin);
 }
 
 EXPORT void loupe_runtime_begin(const char *name)
@@ -128,6 +124,8 @@ static void close_region(struct thread *t, uint32_t d, uint64_t now)
     int64_t time = (int64_t)(real << RECORD_TIME_SHIFT) - t->full_cost.rounded -
                    ((*t->delay - t->region_delay[d]) & t->taken);
     uint64_t ticks = time > 0 ? (uint64_t)time >> RECORD_TIME_SHIFT : 0;
+    if (t->path && site->item != RECORD_PATH_NO_ITEM)
+        path_leave(t, site->item, (int64_t)(t->block->frames[d].begin + ticks), 1, 0, 0);
     __atomic_store_n(&t->block->depth, d, __ATOMIC_RELAXED);
     uint64_t inside = t->covered - t->region_covered[d];
     uint64_t self = ticks > inside ? ticks - inside : 0;
@@ -147,7 +145,7 @@ static void close_region(struct thread *t, uint32_t d, uint64_t now)
 /* Regions inside it that were left without an end (longjmp, early return) end here too. */
 static void end_region(struct thread *t, const char *name, uint64_t now)
 {
-    uint32_t d = innermost(t, name_key(name));
+    uint32_t d = innermost(t, plan_name(name));
     if (d > 0 && t->region_again[d - 1]) {
         t->region_again[d - 1]--;
         return;

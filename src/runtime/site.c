@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* First visits: a statement, a region or a peer that a thread has not seen before. */
 #include "runtime/hot.h"
+#include "runtime/item.h"
 #include "runtime/process.h"
 
 #include <errno.h>
@@ -114,6 +115,7 @@ static struct site *new_site(struct thread *t, uint64_t key)
     site->index = t->statement_count;
     site->code_epoch = loupe_code_epoch;
     site->epoch = loupe_epoch;
+    site->item = RECORD_PATH_NO_ITEM;
     event_near_none(site);
     s->min = UINT64_MAX;
     return site;
@@ -140,6 +142,7 @@ struct site *site_add(struct thread *t, uint64_t key, uintptr_t address, uint32_
     site->call = site->record->call = call;
     site->record->module = module;
     site->record->offset = address - bias;
+    site->item = item_of(t, site);
     publish_site(t, site);
     return site;
 }
@@ -256,6 +259,7 @@ struct site *site_add_region(struct thread *t, uint64_t key, const char *name)
     site->call = site->record->call = RECORD_CALL_REGION;
     site->record->module = RECORD_NO_MODULE;
     site->record->name = index;
+    site->item = item_of(t, site);
     publish_site(t, site);
     return site;
 }

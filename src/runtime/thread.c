@@ -3,9 +3,11 @@
 #include "runtime/thread.h"
 
 #include "runtime/hot.h"
+#include "runtime/item.h"
 #include "runtime/probe.h"
 #include "runtime/process.h"
 #include "runtime/thread_delay.h"
+#include "runtime/thread_path.h"
 
 #include <errno.h>
 #include <string.h>
@@ -109,6 +111,9 @@ struct thread *thread_acquire(void)
     t->control = ~control_load(t->control_at); /* look at the control word first */
     memset(t->near_address, 0, sizeof t->near_address);
     t->guard = 0;
+    t->path = NULL;
+    t->plan_seen = 0;
+    t->plan_started = false;
     t->region_depth = 0;
     thread_watch(t);
     t->block->depth = 0;
@@ -118,6 +123,7 @@ struct thread *thread_acquire(void)
     loupe_tls.self = t;
     tls_settle(&loupe_tls);
     thread_end_arm(t);
+    thread_path_first(t);
     return t;
 }
 
@@ -137,6 +143,7 @@ void thread_release(struct thread *t)
 {
     probe_end(t);
     abandon(t);
+    path_end(t);
     t->block->depth = 0;
     __atomic_store_n(&t->block->held, 0, __ATOMIC_RELEASE);
 }
@@ -309,6 +316,8 @@ bool thread_control(struct thread *t)
         probe_switch(t->probes, off);
         t->probes->control = word;
     }
+    if ((word & RECORD_CONTROL_PATH) != t->plan_seen)
+        item_obey(t, word);
     return off;
 }
 

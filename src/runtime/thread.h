@@ -29,6 +29,7 @@ struct peer_index {
 };
 
 struct stream; /* of the MPI layer */
+struct path;   /* runtime/path.h */
 
 /* A rank in the site's last communicator, and where its messages are counted. */
 struct near_peer {
@@ -54,6 +55,7 @@ struct site {
     uint32_t epoch;      /* of the last check that what was looked up is good */
     uint32_t code_epoch; /* of the last check that the address is still the same code */
     uint32_t module;
+    uint8_t item; /* of the critical path; RECORD_PATH_NO_ITEM: it is none */
     uint32_t comm_epoch, type_epoch;
     int32_t last_rank[RECORD_DIRECTIONS];
     struct record_peer *last_peer[RECORD_DIRECTIONS];
@@ -97,6 +99,7 @@ struct thread {
     int64_t taken;                /* -1; 0: nothing is taken out of the times that are recorded, */
     int64_t told;                 /* nor (0) what others' delay has caused */
     struct event_cost full_cost;  /* of the full way, when nothing is looked up there */
+    struct path *path;            /* the critical path as it knows it; NULL: there is none */
     uint64_t look_at;             /* when to see next whether it has lost its processor, */
     void (*look)(void);           /* and by what */
     /* Sites that are good as they are, by a hash of their return address; emptied when `control`
@@ -106,13 +109,17 @@ struct thread {
     int64_t own_delay;
     int64_t received; /* of the delay, in 1/256 ticks: what came from others */
     struct preempt preempt;
-    int64_t measured; /* of it: what slow paths have cost */
-    uint64_t extra;   /* a test's wish: ticks that every event is to cost more */
+    struct path *path_kept; /* for the next time there is one; NULL: never was */
+    int64_t measured;       /* of it: what slow paths have cost */
+    uint64_t extra;         /* a test's wish: ticks that every event is to cost more */
     uint32_t block_index;
     uint32_t statement_count;
     struct site_slot *slots;
     uint32_t shift, slot_mask, slot_count;
     struct probe_thread *probes; /* NULL: none yet */
+    struct plan *plan;           /* as this thread has acted on it, private; NULL: never yet */
+    uint32_t plan_seen;          /* those bits of the control word then */
+    bool plan_started;           /* by this thread, not one that had the block before */
     struct site *others;         /* statement 0 of the block, for what does not fit */
     struct site *unseen; /* for events while measurement is off; no reader sees its record */
     struct record_cursor statements, peers;

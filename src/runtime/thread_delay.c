@@ -3,6 +3,7 @@
 
 #include "runtime/hot.h"
 #include "runtime/process.h"
+#include "runtime/thread_path.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -78,13 +79,13 @@ int64_t thread_delay_first(void)
     return blockless;
 }
 
-void thread_delay_end(const struct thread *t)
+void thread_delay_end(struct thread *t)
 {
     if (!delay_passes())
         return;
     if (t)
         blockless = *t->delay;
-    join_note(&(struct party){(int64_t)clock_now(), in_ticks(blockless)});
+    join_note(&(struct party){(int64_t)clock_now(), in_ticks(blockless)}, thread_path_end(t));
 }
 
 void thread_delay_forget_all(void)
@@ -92,6 +93,7 @@ void thread_delay_forget_all(void)
     delay_known = false;
     blockless = 0;
     join_forget_all();
+    thread_path_forget();
     cond_forget_all();
     barrier_forget_all();
 }

@@ -21,6 +21,7 @@
 
 #include "runtime/clock.h"
 #include "runtime/delay.h"
+#include "runtime/path.h"
 #include "runtime/thread.h"
 
 #include <stdbool.h>
@@ -53,11 +54,11 @@ void thread_delay_begin(int64_t delay, uint64_t began);
 /* It is getting its block, and begins there with this. */
 int64_t thread_delay_first(void);
 /* It is about to end; `t`: and to give up its block. */
-void thread_delay_end(const struct thread *t);
+void thread_delay_end(struct thread *t);
 void thread_delay_forget_all(void); /* in a forked child */
 
 /* For the tables: of those who end (thread_join.c), and all in a forked child. */
-void join_note(const struct party *end);
+void join_note(const struct party *end, const struct path_told *told); /* NULL: no path */
 void join_begun(void); /* a thread that had this name before is not meant */
 void join_forget_all(void);
 void cond_forget_all(void);

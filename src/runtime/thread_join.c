@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Threads that ended, and those who join them. */
 #include "runtime/thread_delay.h"
+#include "runtime/thread_path.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,6 +13,8 @@ enum { SETS = 512, WAYS = 8 };
 struct ended {
     pthread_t thread; /* 0: free; threads have addresses for names */
     struct party end;
+    struct path_told *told; /* its path; made at the first one that comes here, and kept */
+    bool has_path;
 };
 
 static struct {
@@ -36,7 +39,16 @@ static struct ended *oldest(uint32_t set)
     return e;
 }
 
-void join_note(const struct party *end)
+static void note_path(struct ended *e, const struct path_told *told)
+{
+    if (told && !e->told)
+        e->told = arena_alloc(sizeof *e->told);
+    e->has_path = told && e->told;
+    if (e->has_path)
+        memcpy(e->told, told, path_told_bytes(told->items));
+}
+
+void join_note(const struct party *end, const struct path_told *told)
 {
     pthread_t self = pthread_self();
     uint32_t set = table_hash(self, SETS);
@@ -45,11 +57,14 @@ void join_note(const struct party *end)
     struct ended *e = find(set, self);
     if (!e)
         e = oldest(set);
-    *e = (struct ended){self, *end};
+    e->thread = self;
+    e->end = *end;
+    note_path(e, told);
     table_unlock(&sets[set].lock);
 }
 
-static bool take(pthread_t thread, struct party *end)
+/* *told has generation 0 if there is no path. */
+static bool take(pthread_t thread, struct party *end, struct path_told *told)
 {
     uint32_t set = table_hash(thread, SETS);
     if (!table_lock(&sets[set].lock))
@@ -58,6 +73,9 @@ static bool take(pthread_t thread, struct party *end)
     if (e) {
         *end = e->end;
         e->thread = 0;
+        told->generation = 0;
+        if (e->has_path)
+            memcpy(told, e->told, path_told_bytes(e->told->items));
     }
     table_unlock(&sets[set].lock);
     return e != NULL;
@@ -66,7 +84,8 @@ static bool take(pthread_t thread, struct party *end)
 void join_begun(void)
 {
     struct party end;
-    take(pthread_self(), &end);
+    struct path_told told;
+    take(pthread_self(), &end, &told);
 }
 
 void join_forget_all(void)
@@ -77,10 +96,13 @@ void join_forget_all(void)
 static int joined(bool meets, const struct party *self, pthread_t thread, int result)
 {
     struct party end;
-    if (meets && !result && take(thread, &end)) {
+    struct path_told told;
+    if (meets && !result && take(thread, &end, &told)) {
         struct meeting m = meeting_begin(self->at, self->delay);
         meeting_join(&m, end.at, end.delay, 0);
         party_met(self, &m);
+        if (told.generation)
+            thread_path_join(&told, m.own, meeting_wait(&m));
     }
     return result;
 }

@@ -44,7 +44,7 @@ static uint32_t big_endian(const unsigned char *at)
 
 /* SQLite would take an empty file for an empty database and look at the end only when it gets
  * there, so the header is checked first. */
-static int check_header(int fd, uint64_t size, int *format)
+static int check_header(int fd, struct database *database, int *format)
 {
     unsigned char h[HEADER];
     ssize_t got = pread(fd, h, sizeof h, 0);
@@ -54,14 +54,15 @@ static int check_header(int fd, uint64_t size, int *format)
         big_endian(h + AT_APPLICATION_ID) != STORE_APPLICATION_ID)
         return -EPROTO;
     uint32_t version = big_endian(h + AT_USER_VERSION);
-    if (version != STORE_FORMAT) {
+    if (version < STORE_FORMAT_OLDEST || version > STORE_FORMAT) {
         if (format)
             *format = (int)version;
         return -ENOTSUP;
     }
+    database->format = (int)version;
     uint64_t page = (uint64_t)h[AT_PAGE_SIZE] << 8 | h[AT_PAGE_SIZE + 1];
     page = page == 1 ? 65536 : page;
-    return page * big_endian(h + AT_PAGES) == size ? 0 : -EPROTO;
+    return page * big_endian(h + AT_PAGES) == database->size ? 0 : -EPROTO;
 }
 
 static int check_file(struct database *database, const char *path, int *format)
@@ -75,7 +76,7 @@ static int check_file(struct database *database, const char *path, int *format)
         error = S_ISDIR(st.st_mode) ? -EISDIR : -EPROTO;
     if (!error) {
         database->size = (uint64_t)st.st_size;
-        error = check_header(fd, database->size, format);
+        error = check_header(fd, database, format);
     }
     close(fd);
     return error;
@@ -110,15 +111,16 @@ static void harden(sqlite3 *db)
 
 /* A table counts only if its definition is the one we write, to the letter: no view in its place,
  * no generated columns, no virtual table. */
-static int check_schema(sqlite3 *db)
+static int check_schema(sqlite3 *db, int format)
 {
+    int tables = format < STORE_FORMAT ? STORE_TABLES_3 : STORE_TABLES;
     sqlite3_stmt *select = NULL;
     int rc = sqlite3_prepare_v2(db,
                                 "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1"
                                 " AND tbl_name = ?1 AND rootpage > 1",
                                 -1, &select, NULL);
     int error = database_error(rc);
-    for (int i = 0; !error && i < STORE_TABLES; i++) {
+    for (int i = 0; !error && i < tables; i++) {
         sqlite3_bind_text(select, 1, store_tables[i].name, -1, SQLITE_STATIC);
         rc = sqlite3_step(select);
         const char *sql = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(select, 0) : NULL;
@@ -144,7 +146,7 @@ int database_open(struct database *database, const char *path, int *format)
     if (rc)
         return database_error(rc);
     harden(database->db);
-    return check_schema(database->db);
+    return check_schema(database->db, database->format);
 }
 
 void database_close(struct database *database)

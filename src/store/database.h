@@ -12,6 +12,7 @@
 struct database {
     sqlite3 *db;
     uint64_t size; /* of the file */
+    int format;    /* that its header says */
 };
 
 /* Opens read-only and checks header, size, format and tables; errors as store_read. Close it in

@@ -97,7 +97,7 @@ static int read_meta(struct reader *r)
 {
     struct run *run = r->run;
     int64_t format, complete, live;
-    if (!meta_int(r, "format", STORE_FORMAT, STORE_FORMAT, &format) ||
+    if (!meta_int(r, "format", r->database.format, r->database.format, &format) ||
         !meta_text(r, "program", &run->program) || !meta_text(r, "mpi", &run->mpi) ||
         !meta_text(r, "job", &run->job) || !meta_int(r, "complete", 0, 1, &complete) ||
         !meta_int(r, "live", 0, 1, &live) || !meta_compensation(r) ||
@@ -422,10 +422,67 @@ static int read_peers(struct reader *r)
     return error || meta_counts(r, "peers", r->run->peer_count) ? error : -EPROTO;
 }
 
+static bool take_path(struct reader *r, sqlite3_stmt *row)
+{
+    struct run_path *path = &r->run->path;
+    int64_t id;
+    int at = 0;
+    if (path->known || !database_int(row, at, 0, 0, &id))
+        return false;
+    bool good = path->known = true;
+#define X(column, kind) good = good && GET_##kind(row, ++at, &path->column);
+    STORE_PATH_FIELDS(X)
+#undef X
+    return good && path->rank < r->run->rank_count;
+}
+
+static bool take_path_item(struct reader *r, sqlite3_stmt *row)
+{
+    struct run_path *path = &r->run->path;
+    int64_t id, expected = (int64_t)path->item_count;
+    int at = 0;
+    if (expected >= RECORD_PATH_ITEMS || !database_int(row, at, expected, expected, &id))
+        return false;
+    struct run_path_item *item = VEC_PUSH(path->items, path->item_count, path->item_room);
+    bool good = true;
+#define X(column, kind) good = good && GET_##kind(row, ++at, &item->column);
+    STORE_PATH_ITEM_FIELDS(X)
+#undef X
+    return good && (!item->node || item->node < r->run->graph.count);
+}
+
+static bool take_path_strip(struct reader *r, sqlite3_stmt *row)
+{
+    int64_t id, rank;
+    if (!database_int(row, 0, 0, RECORD_PATH_STRIP - 1, &id) ||
+        !database_int(row, 1, 0, INT32_MAX, &rank))
+        return false;
+    r->run->path.strip[id] = (int32_t)rank;
+    return true;
+}
+
+static int read_path(struct reader *r)
+{
+    struct run_path *path = &r->run->path;
+    if (r->database.format < STORE_FORMAT)
+        return 0;
+    for (int i = 0; i < RECORD_PATH_STRIP; i++)
+        path->strip[i] = -1;
+    int error = each_row(r, STORE_PATH, take_path);
+    if (!error)
+        error = each_row(r, STORE_PATH_ITEM, take_path_item);
+    if (!error)
+        error = each_row(r, STORE_PATH_STRIP, take_path_strip);
+    bool good = (path->known || !path->item_count) && meta_counts(r, "paths", path->known) &&
+                meta_counts(r, "path_items", path->item_count);
+    return error || good ? error : -EPROTO;
+}
+
 int store_read(const char *path, struct run **run, int *format)
 {
-    static int (*const steps[])(struct reader *) = {
-        read_meta, read_command, read_ranks, read_nodes, read_values, read_peers, read_warnings};
+    static int (*const steps[])(struct reader *) = {read_meta,     read_command, read_ranks,
+                                                    read_nodes,    read_values,  read_peers,
+                                                    read_warnings, read_path};
     struct reader r = {.run = run_new(), .packer = packer_new()};
     int error = database_open(&r.database, path, format);
     for (size_t i = 0; !error && i < sizeof steps / sizeof *steps; i++)

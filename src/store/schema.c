@@ -62,6 +62,17 @@ const struct store_schema store_tables[STORE_TABLES] = {
                                   "    \"id\" INTEGER PRIMARY KEY,\n"
                                   "    \"text\" TEXT\n"
                                   ")"},
+    [STORE_PATH] = {"path", "CREATE TABLE path (\n"
+                            "    \"id\" INTEGER PRIMARY KEY" STORE_PATH_FIELDS(MEMBER) "\n"
+                                                                                       ")"},
+    [STORE_PATH_ITEM] = {"path_item",
+                         "CREATE TABLE path_item (\n"
+                         "    \"id\" INTEGER PRIMARY KEY" STORE_PATH_ITEM_FIELDS(MEMBER) "\n"
+                                                                                         ")"},
+    [STORE_PATH_STRIP] = {"path_strip", "CREATE TABLE path_strip (\n"
+                                        "    \"id\" INTEGER PRIMARY KEY,\n"
+                                        "    \"rank\" INTEGER\n"
+                                        ")"},
 };
 
 const char *const store_insert[STORE_TABLES] = {
@@ -75,6 +86,9 @@ const char *const store_insert[STORE_TABLES] = {
     [STORE_SIZE] = "INSERT INTO size VALUES (?, ?, ?, ?)",
     [STORE_PEER] = "INSERT INTO peer VALUES (?, ?, ?, ?" RECORD_PEER_FIELDS(FIELD_MARK) ")",
     [STORE_WARNING] = "INSERT INTO warning VALUES (?, ?)",
+    [STORE_PATH] = "INSERT INTO path VALUES (?" STORE_PATH_FIELDS(MEMBER_MARK) ")",
+    [STORE_PATH_ITEM] = "INSERT INTO path_item VALUES (?" STORE_PATH_ITEM_FIELDS(MEMBER_MARK) ")",
+    [STORE_PATH_STRIP] = "INSERT INTO path_strip VALUES (?, ?)",
 };
 
 /* NOT INDEXED: the order is that of the table itself, so no sorter can be made to fill the memory.
@@ -88,6 +102,10 @@ const char *const store_select[STORE_TABLES] = {
     [STORE_PEER] = "SELECT node, rank_id, received, peer" RECORD_PEER_FIELDS(
         FIELD_NAME) " FROM peer ORDER BY node, rank_id, received, peer",
     [STORE_WARNING] = "SELECT id, \"text\" FROM warning NOT INDEXED ORDER BY id",
+    [STORE_PATH] = "SELECT id" STORE_PATH_FIELDS(MEMBER_NAME) " FROM path NOT INDEXED ORDER BY id",
+    [STORE_PATH_ITEM] =
+        "SELECT id" STORE_PATH_ITEM_FIELDS(MEMBER_NAME) " FROM path_item NOT INDEXED ORDER BY id",
+    [STORE_PATH_STRIP] = "SELECT id, \"rank\" FROM path_strip NOT INDEXED ORDER BY id",
 };
 
 const char *const store_views =
@@ -116,6 +134,10 @@ const char *const store_views =
     "    sum(p.sync_s) AS sync_s, p.node, p.rank_id\n"
     "    FROM peer p JOIN node n ON n.id = p.node JOIN rank r ON r.id = p.rank_id\n"
     "    WHERE p.sync_s GROUP BY p.node, p.rank_id, p.peer;"
+    "CREATE VIEW critical_path AS SELECT i.id, coalesce(i.name, n.name) AS name, n.kind, n.file,\n"
+    "    n.line, i.share_s, i.share_s / p.length_s AS share, i.exclusive_s,\n"
+    "    i.zeroed_s AS zeroed_length_s, p.length_s - i.zeroed_s AS saves_s, i.cpu_s\n"
+    "    FROM path_item i JOIN path p LEFT JOIN node n ON n.id = i.node AND i.node > 0;"
     "CREATE VIEW matrix AS SELECT\n"
     "    CASE received WHEN 0 THEN r.rank ELSE p.peer END AS source,\n"
     "    CASE received WHEN 0 THEN p.peer ELSE r.rank END AS destination,\n"

@@ -58,6 +58,30 @@
     X(build_id, TEXT)                                                                              \
     X(offset, UINT64)
 
+/* Members of struct run_path; there is one row, or none. */
+#define STORE_PATH_FIELDS(X)                                                                       \
+    X(on, BOOL)                                                                                    \
+    X(searching, BOOL)                                                                             \
+    X(complete, BOOL)                                                                              \
+    X(generation, UINT32)                                                                          \
+    X(top, UINT32)                                                                                 \
+    X(rank, UINT32)                                                                                \
+    X(since_s, REAL)                                                                               \
+    X(length_s, REAL)                                                                              \
+    X(mpi_s, REAL)                                                                                 \
+    X(cpu_s, REAL)                                                                                 \
+    X(covered, REAL)                                                                               \
+    X(strip_s, REAL)
+
+/* Members of struct run_path_item. */
+#define STORE_PATH_ITEM_FIELDS(X)                                                                  \
+    X(node, UINT32)                                                                                \
+    X(name, TEXT)                                                                                  \
+    X(share_s, REAL)                                                                               \
+    X(exclusive_s, REAL)                                                                           \
+    X(zeroed_s, REAL)                                                                              \
+    X(cpu_s, REAL)
+
 #define STORE_SQL_INT    "INTEGER"
 #define STORE_SQL_BOOL   "INTEGER"
 #define STORE_SQL_UINT32 "INTEGER"
@@ -107,6 +131,10 @@ enum store_table {
     STORE_SIZE,
     STORE_PEER,
     STORE_WARNING,
+    STORE_TABLES_3, /* format 3 has those above, all the same */
+    STORE_PATH = STORE_TABLES_3,
+    STORE_PATH_ITEM,
+    STORE_PATH_STRIP,
     STORE_TABLES
 };
 

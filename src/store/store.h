@@ -5,7 +5,8 @@
 
 #include "metric/run.h"
 
-#define STORE_FORMAT 3
+#define STORE_FORMAT        4
+#define STORE_FORMAT_OLDEST 3 /* that is still read: 3 has no critical path */
 
 /* Called now and then while a large file is written; done and total in rows. */
 typedef void store_progress(void *data, uint64_t done, uint64_t total);

@@ -6,6 +6,7 @@
 #include "store/pack.h"
 #include "store/publish.h"
 #include "store/schema.h"
+#include "store/sound.h"
 
 #include <errno.h>
 #include <math.h>
@@ -173,7 +174,9 @@ static int write_meta(struct writer *w)
                    {"nodes", (int64_t)run->graph.count},
                    {"values", (int64_t)run->value_count},
                    {"peers", (int64_t)run->peer_count},
-                   {"warnings", (int64_t)run->warning_count}};
+                   {"warnings", (int64_t)run->warning_count},
+                   {"paths", run->path.known},
+                   {"path_items", (int64_t)run->path.item_count}};
     int error = 0;
     for (size_t i = 0; !error && i < sizeof texts / sizeof *texts; i++)
         error = meta_text(w, texts[i].key, texts[i].value);
@@ -361,6 +364,44 @@ static int write_warnings(struct writer *w)
     return error;
 }
 
+static int write_path_items(struct writer *w)
+{
+    sqlite3_stmt *s = w->insert[STORE_PATH_ITEM];
+    int error = 0;
+    for (size_t i = 0; !error && i < w->run->path.item_count; i++) {
+        const struct run_path_item *item = &w->run->path.items[i];
+        int at = 1;
+        sqlite3_bind_int64(s, at, (sqlite3_int64)i);
+#define X(column, kind) BIND_##kind(s, ++at, item->column);
+        STORE_PATH_ITEM_FIELDS(X)
+#undef X
+        error = row(w, STORE_PATH_ITEM);
+    }
+    return error;
+}
+
+static int write_path(struct writer *w)
+{
+    const struct run_path *path = &w->run->path;
+    sqlite3_stmt *s = w->insert[STORE_PATH];
+    int at = 1;
+    if (!path->known)
+        return 0;
+    sqlite3_bind_int64(s, at, 0);
+#define X(column, kind) BIND_##kind(s, ++at, path->column);
+    STORE_PATH_FIELDS(X)
+#undef X
+    int error = row(w, STORE_PATH);
+    for (int i = 0; !error && i < RECORD_PATH_STRIP; i++) {
+        if (path->strip[i] < 0)
+            continue;
+        sqlite3_bind_int(w->insert[STORE_PATH_STRIP], 1, i);
+        sqlite3_bind_int(w->insert[STORE_PATH_STRIP], 2, path->strip[i]);
+        error = row(w, STORE_PATH_STRIP);
+    }
+    return error ? error : write_path_items(w);
+}
+
 /* The journal and the flushes would protect a file that nobody sees before it is complete. */
 static int create(struct writer *w, const char *temporary)
 {
@@ -390,7 +431,8 @@ static int create(struct writer *w, const char *temporary)
 static int fill(struct writer *w)
 {
     static int (*const steps[])(struct writer *) = {write_meta,   write_ranks, write_nodes,
-                                                    write_values, write_peers, write_warnings};
+                                                    write_values, write_peers, write_warnings,
+                                                    write_path};
     int error = 0;
     for (size_t i = 0; !error && i < sizeof steps / sizeof *steps; i++)
         error = steps[i](w);
@@ -407,58 +449,10 @@ static int destroy(struct writer *w)
     return error_of(NULL, rc);
 }
 
-#define FOLLOWS(a, b, member)                                                                      \
-    if ((a)->member != (b)->member)                                                                \
-    return (a)->member < (b)->member
-
-static bool value_follows(const struct run_value *a, const struct run_value *b)
-{
-    FOLLOWS(a, b, node);
-    FOLLOWS(a, b, rank);
-    return false;
-}
-
-static bool peer_follows(const struct run_peer *a, const struct run_peer *b)
-{
-    FOLLOWS(a, b, node);
-    FOLLOWS(a, b, rank);
-    FOLLOWS(a, b, received);
-    FOLLOWS(a, b, peer);
-    return false;
-}
-
-/* What the reader would refuse must not be written. */
-static bool consistent(const struct run *run)
-{
-    const struct graph *g = &run->graph;
-    if ((unsigned)run->compensation >= RUN_COMPENSATIONS)
-        return false;
-    for (size_t i = 0; i < run->rank_count; i++)
-        if ((unsigned)run->ranks[i].state >= RUN_STATES)
-            return false;
-    for (size_t i = 0; i < g->count; i++)
-        if ((unsigned)g->nodes[i].kind >= GRAPH_KINDS ||
-            (g->nodes[i].parent != GRAPH_NONE && g->nodes[i].parent >= i))
-            return false;
-    for (size_t i = 0; i < run->value_count; i++)
-        if (run->values[i].node >= g->count || run->values[i].rank >= run->rank_count ||
-            (i && !value_follows(&run->values[i - 1], &run->values[i])))
-            return false;
-    for (size_t i = 0; i < run->peer_count; i++)
-        if (run->peers[i].node >= g->count || run->peers[i].rank >= run->rank_count ||
-            run->peers[i].received > 1 || run->peers[i].peer < RUN_PEER_FOREIGN ||
-            (i && !peer_follows(&run->peers[i - 1], &run->peers[i])))
-            return false;
-    for (size_t i = 0; i < run->warning_count; i++)
-        if (!run->warnings[i])
-            return false;
-    return true;
-}
-
 int store_write(const struct run *run, const char *path, bool overwrite, store_progress *progress,
                 void *data)
 {
-    if (!consistent(run))
+    if (!sound(run))
         return -EINVAL;
     char *temporary = NULL;
     int error = publish_begin(path, overwrite, &temporary);

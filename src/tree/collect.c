@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "record/calls.h"
+#include "tree/paths.h"
 
 #include <loupe-probe.h>
 #include <math.h>
@@ -15,6 +16,7 @@
 struct text {
     char *text;     /* path, or name of a region */
     char *build_id; /* hexadecimal; NULL: none, then the path is what makes modules the same */
+    uint64_t key;   /* what stands for a module in a plan */
 };
 
 struct texts {
@@ -51,10 +53,12 @@ struct collect {
     struct probe_key *probes;
     size_t probe_count, probe_room;
     struct map probe_map;
+    struct paths paths;
 
     /* of the process that is being read */
     uint32_t rank;
     double tick_s;
+    uint64_t origin;
     struct numbers module_of, name_of; /* from its indexes to the job's numbers */
     struct collect_totals *totals;
     double mpi_ticks, sync_ticks, mpi_blocks;
@@ -93,6 +97,7 @@ void collect_free(struct collect *c)
     map_free(&c->map);
     free(c->probes);
     map_free(&c->probe_map);
+    paths_free(&c->paths);
     free(c->module_of.list);
     free(c->name_of.list);
     free(c->node_of.list);
@@ -148,7 +153,7 @@ static char *clean(const char *text, size_t len)
 static void on_module(void *data, uint32_t index, const struct record_module *module)
 {
     struct collect *c = data;
-    struct text text = {.text = clean(module->path, module->path_len)};
+    struct text text = {.text = clean(module->path, module->path_len), .key = plan_module(module)};
     if (module->build_id_len) {
         text.build_id = xcalloc(2 * module->build_id_len + 1, 1);
         for (uint32_t i = 0; i < module->build_id_len; i++)
@@ -204,6 +209,7 @@ static uint32_t add_node(struct collect *c, const struct key *key)
     if (key->call == RECORD_CALL_REGION) {
         node.kind = GRAPH_REGION;
         node.name = c->names.list[key->name].text;
+        node.key = plan_region(node.name);
     } else if (key->call == RECORD_CALL_OTHERS) {
         node.name = (char *)"(other statements)";
     } else if (call_name(key->call)) {
@@ -215,6 +221,8 @@ static uint32_t add_node(struct collect *c, const struct key *key)
     if (key->module != UINT32_MAX) {
         node.module = c->modules.list[key->module].text;
         node.build_id = c->modules.list[key->module].build_id;
+        if (node.kind == GRAPH_COMMUNICATION)
+            node.key = plan_statement(c->modules.list[key->module].key, key->offset);
     }
     return graph_add(&c->run->graph, &node);
 }
@@ -327,7 +335,8 @@ static uint32_t add_probe(struct collect *c, const struct probe_key *key, uint32
         [LOUPE_SITE_SOLE] = GRAPH_PROCEDURE,      [LOUPE_SITE_RECURSIVE] = GRAPH_PROCEDURE};
     struct graph_node node = {.parent = 0,
                               .kind = kinds[kind],
-                              .probe = {.kind = kind, .site = key->site, .unit = key->unit}};
+                              .probe = {.kind = kind, .site = key->site, .unit = key->unit},
+                              .key = plan_site(key->unit, key->site)};
     if (key->module != UINT32_MAX) {
         node.module = c->modules.list[key->module].text;
         node.build_id = c->modules.list[key->module].build_id;
@@ -391,26 +400,46 @@ static void on_probe(void *data, uint32_t block, const struct record_probe_readi
     value->estimated = reading->estimated;
 }
 
-int collect_process(struct collect *c, struct record_reader *reader, uint64_t now, uint32_t rank,
-                    struct collect_totals *totals)
+static void on_path(void *data, uint32_t block, const struct record_path_reading *reading)
+{
+    struct collect *c = data;
+    (void)block;
+    paths_add(&c->paths, reading, c->rank, c->tick_s, c->origin);
+}
+
+void collect_keep_paths(struct collect *c, bool keep)
+{
+    paths_end_process(&c->paths, keep);
+}
+
+void collect_path(struct collect *c, const struct plan *plan)
+{
+    paths_finish(&c->paths, plan, c->run);
+}
+
+int collect_process(struct collect *c, struct record_reader *reader, const struct collect_moment *m,
+                    uint32_t rank, struct collect_totals *totals)
 {
     struct record_visitor visitor = {.data = c,
+                                     .running = m->running,
                                      .module = on_module,
                                      .name = on_name,
                                      .thread = on_thread,
                                      .statement = on_statement,
                                      .peer = on_peer,
-                                     .probe = on_probe};
+                                     .probe = on_probe,
+                                     .path = on_path};
     *totals = (struct collect_totals){0};
     c->totals = totals;
     c->rank = rank;
     c->tick_s = record_header(reader)->tick_ns * 1e-9;
+    c->origin = m->origin;
     c->module_of.count = c->name_of.count = c->node_of.count = 0;
     c->mpi_ticks = c->sync_ticks = c->mpi_blocks = 0;
     c->delay = c->received = c->delay_blocks = c->cost_error = c->timed = 0;
     c->preempted = c->preempted_mpi = c->looked_blocks = 0;
     c->block_has_mpi = false;
-    int torn = record_visit(reader, now, &visitor);
+    int torn = record_visit(reader, m->now, &visitor);
     if (torn < 0)
         return torn;
     end_block(c);

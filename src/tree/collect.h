@@ -4,6 +4,7 @@
 #define LOUPE_TREE_COLLECT_H
 
 #include "metric/run.h"
+#include "record/plan.h"
 #include "record/reader.h"
 
 struct collect; /* what is known of the job's modules, names and nodes */
@@ -30,8 +31,21 @@ struct collect_totals {
 /* The latest tick that a process told before it ended: of its events and open frames. */
 uint64_t collect_last(struct record_reader *reader);
 
+/* When a process is looked at, in its ticks. */
+struct collect_moment {
+    uint64_t now;    /* up to when it is known */
+    uint64_t origin; /* where its time begins; 0: not yet */
+    bool running;    /* it goes on */
+};
+
 /* Adds the values and peers of one process to the run, as those of ranks[rank]. */
-int collect_process(struct collect *collect, struct record_reader *reader, uint64_t now,
-                    uint32_t rank, struct collect_totals *totals);
+int collect_process(struct collect *collect, struct record_reader *reader,
+                    const struct collect_moment *moment, uint32_t rank,
+                    struct collect_totals *totals);
+/* After each process: whether its critical paths are among those of the job. */
+void collect_keep_paths(struct collect *collect, bool keep);
+/* The job's critical path, when all processes were read and their ranks are complete. NULL: there
+ * is no plan, and so no path. */
+void collect_path(struct collect *collect, const struct plan *plan);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "record/place.h"
+#include "record/plan.h"
 #include "tree/jobfile.h"
 #include "tree/members.h"
 #include "tree/process.h"
@@ -78,6 +79,17 @@ static int write_file(const struct job *job, const char *dir)
     return err;
 }
 
+/* What a new job's directory has besides: the plan of the critical path, all off. */
+static int make_plan(const char *dir)
+{
+    int fd = place_open_dir(dir);
+    if (fd < 0)
+        return fd;
+    int err = plan_make(fd);
+    close(fd);
+    return err;
+}
+
 static void keep(struct job *job, int32_t pid)
 {
     job->keeper = pid;
@@ -139,12 +151,15 @@ static int place_job(struct job *job, const char *random, int which)
             make_spill(job);
         err = write_file(job, draft);
     }
+    if (!err)
+        err = make_plan(draft);
     if (!err && rename(draft, job->dir))
         err = errno == ENOTEMPTY ? -EEXIST : -errno;
     if (err) {
         int fd = place_open_dir(draft);
         if (fd >= 0) {
             unlinkat(fd, JOB_FILE, 0);
+            unlinkat(fd, PLAN_FILE, 0);
             close(fd);
         }
         rmdir(draft);

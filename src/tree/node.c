@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/path.h"
+#include "record/plan.h"
 #include "tree/collect.h"
 #include "tree/members.h"
 #include "tree/notes.h"
@@ -99,12 +100,19 @@ static double off_seconds(const struct record_header *h, uint64_t end)
     return off + (h->off_since ? seconds(h, h->off_since, end) : 0);
 }
 
-static void set_times(struct run_rank *rank, const struct record_header *h, uint64_t until)
+/* Where a rank's time begins; 0: it has not yet. */
+static uint64_t time_origin(const struct record_header *h)
 {
     uint64_t begin = has_mpi(h) ? h->mpi_init_end : h->started;
+    return begin ? max(begin, h->reset_at) : 0;
+}
+
+static void set_times(struct run_rank *rank, const struct record_header *h, uint64_t until)
+{
+    uint64_t begin = time_origin(h);
     uint64_t end = has_mpi(h) && h->mpi_finalize_begin ? h->mpi_finalize_begin : until;
     if (begin)
-        rank->real_s = seconds(h, max(begin, h->reset_at), end) - off_seconds(h, end);
+        rank->real_s = seconds(h, begin, end) - off_seconds(h, end);
     if (rank->real_s < 0)
         rank->real_s = 0;
     rank->init_real_s = seconds(h, h->mpi_init_begin, h->mpi_init_end ? h->mpi_init_end : until);
@@ -191,8 +199,11 @@ static int read_member(struct reading *r, const struct member *m)
     uint64_t until = known_until(m, state);
     size_t number = r->run->rank_count;
     struct collect_totals totals;
-    int err = collect_process(r->collect, m->reader, until, (uint32_t)number, &totals);
-    if (err || !worth_keeping(r, m, &totals))
+    struct collect_moment moment = {until, time_origin(h), state == RUN_RUNNING};
+    int err = collect_process(r->collect, m->reader, &moment, (uint32_t)number, &totals);
+    bool worth = !err && worth_keeping(r, m, &totals);
+    collect_keep_paths(r->collect, worth && (has_mpi(h) || !r->mpi));
+    if (!worth)
         return err;
     struct run_rank *rank = run_add_rank(r->run);
     rank->mpi = has_mpi(h);
@@ -317,6 +328,15 @@ static void conclude(struct reading *r, const struct members *members)
     }
 }
 
+/* The plan is read last: what processes have begun with is in it by then. */
+static void read_path(struct reading *r, int dir)
+{
+    struct plan *shared = plan_open(dir), plan;
+    bool good = shared && plan_read(shared, &plan);
+    collect_path(r->collect, good ? &plan : NULL);
+    plan_close(shared);
+}
+
 int node_read(const struct job *job, struct run **run)
 {
     struct members members;
@@ -337,6 +357,7 @@ int node_read(const struct job *job, struct run **run)
             err = read_member(&r, &members.list[i]);
     }
     if (!err) {
+        read_path(&r, members.dir);
         conclude(&r, &members);
         run_finish(r.run);
         *run = r.run;

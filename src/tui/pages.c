@@ -23,6 +23,7 @@ static const char help[] =
     "  g          the program from the top down, as it is written\n"
     "  d l a      procedures with their callers; loops; calls\n"
     "  Enter      everything about what is selected; again, Escape or f: back\n"
+    "  x          the critical path\n"
     "  u          the source of what is selected, with the times beside its lines\n"
     "\n"
     "  t s        sort statements by time, which is by share\n"
@@ -223,6 +224,16 @@ void top_page_lines(const struct top_state *state, int width, struct top_lines *
                                                      : VIEW_CALL;
         options.top = 0;
         level(state, &options, 1, lines);
+        break;
+    case TOP_PATH:
+        options.by = VIEW_PATH;
+        level(state, &options, 0, lines);
+        if (state->switches && !state->ended)
+            add_lines(lines,
+                      state->run->path.on ? "\nc switches it off\n" : "\nc switches it on\n");
+        while (lines->fixed < lines->count && lines->nodes[lines->fixed] == GRAPH_NONE)
+            lines->fixed++; /* the sentence and the titles */
+        lines->fixed = lines->fixed < lines->count ? lines->fixed : 0;
         break;
     case TOP_SOURCE: source(state, &options, lines); break;
     case TOP_AT:

@@ -17,6 +17,7 @@ enum top_page {
     TOP_PROCEDURES,
     TOP_LOOPS,
     TOP_CALLS,
+    TOP_PATH,   /* the critical path */
     TOP_SOURCE, /* a file, with the times beside its lines */
     TOP_AT,     /* what the user named by file and line */
     TOP_DETAIL,
@@ -36,8 +37,9 @@ struct top_state {
     struct run *run, *before;  /* the last two readings; `before` is NULL at first */
     double read_at, before_at; /* seconds of the monotonic clock */
     bool paused, ended;
-    bool repaint; /* another page: draw all of it, whatever has come onto the screen */
-    int error;    /* of the last reading */
+    bool switches; /* the critical path can be switched */
+    bool repaint;  /* another page: draw all of it, whatever has come onto the screen */
+    int error;     /* of the last reading */
     double interval;
 
     enum top_page page, back; /* `back`: where the detail was asked for */

@@ -265,8 +265,18 @@ static bool on_move(struct top_state *s, int key, const struct top_lines *lines)
     }
 }
 
+static void switch_path(struct top_state *s, const struct top_source *source)
+{
+    if (!source->switch_path || s->ended)
+        return;
+    s->error = source->switch_path(source->data, !s->run->path.on);
+    if (!s->error)
+        s->run->path.on = !s->run->path.on; /* until the next reading says more */
+}
+
 /* False: quit. */
-static bool on_key(struct top_state *s, int key, const struct top_lines *lines)
+static bool on_key(struct top_state *s, const struct top_source *source, int key,
+                   const struct top_lines *lines)
 {
     if (on_move(s, key, lines))
         return true;
@@ -281,12 +291,18 @@ static bool on_key(struct top_state *s, int key, const struct top_lines *lines)
     case 'd': show_page(s, TOP_PROCEDURES); break;
     case 'l': show_page(s, TOP_LOOPS); break;
     case 'a': show_page(s, TOP_CALLS); break;
+    case 'x': show_page(s, TOP_PATH); break;
     case 'u': show_source(s, lines); break;
     case 'h':
     case '?': show_page(s, s->page == TOP_HELP ? s->back : TOP_HELP); break;
     case 't':
     case 's': sort_by(s, QUERY_TIME); break;
-    case 'c': sort_by(s, QUERY_COUNT); break;
+    case 'c':
+        if (s->page == TOP_PATH && s->switches)
+            switch_path(s, source);
+        else
+            sort_by(s, QUERY_COUNT);
+        break;
     case 'b': sort_by(s, QUERY_BYTES); break;
     case 'm': sort_by(s, QUERY_MAX); break;
     case CONTROL_L: s->repaint = true; break;
@@ -338,7 +354,7 @@ static void loop(struct top_state *s, const struct top_source *source)
         int key = getch();
         changed = key != ERR;
         if (changed)
-            more = on_key(s, key, &lines);
+            more = on_key(s, source, key, &lines);
     }
     top_lines_free(&lines);
 }
@@ -363,6 +379,7 @@ static void first_page(struct top_state *s, const struct top_source *source)
     case VIEW_RANK: s->page = TOP_RANKS; break;
     case VIEW_PEER: s->page = source->waits ? TOP_WAITS : TOP_PEERS; break;
     case VIEW_COMMUNICATION: s->page = TOP_STATEMENTS; break;
+    case VIEW_PATH: s->page = TOP_PATH; break;
     case VIEW_PROGRAM:
     case VIEW_TOP_DOWN: s->page = TOP_TREE; break;
     default: s->page = outline_probed(s->run) ? TOP_TREE : TOP_STATEMENTS; break;
@@ -383,6 +400,7 @@ int top_run(const struct top_source *source)
     int error = take_reading(&s, source);
     if (error)
         return error;
+    s.switches = source->switch_path != NULL;
     first_page(&s, source);
     setlocale(LC_CTYPE, "");
     stop_signal = 0;

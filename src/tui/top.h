@@ -11,6 +11,8 @@ struct top_source {
      * job is gone. */
     struct run *(*read)(void *data, int *error);
     void *data;
+    /* Switches the critical path on or off in the job; -errno. NULL: it cannot be. */
+    int (*switch_path)(void *data, bool on);
     double interval_s; /* between two readings; 0: 1 s */
     /* What to begin with: a level that has a page (VIEW_SUMMARY: what suits the program), or what
      * stands at a line, or a source file. */

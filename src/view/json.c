@@ -2,6 +2,7 @@
 /* The run as JSON; the keys are an interface that scripts rely on (docs). */
 #include "view/format.h"
 #include "view/matrix.h"
+#include "view/path.h"
 #include "view/query.h"
 #include "view/report.h"
 #include "view/waits.h"
@@ -425,6 +426,7 @@ int view_json(const struct run *run, const struct view_options *options, struct 
             put_node(&j, run, i, all, full);
     json_array_end(&j);
     put_waits(&j, run, full);
+    path_json(&j, run);
     json_array_begin(&j, "warnings");
     for (size_t i = 0; i < run->warning_count; i++)
         json_string(&j, NULL, run->warnings[i]);

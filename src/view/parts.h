@@ -44,6 +44,8 @@ void part_ranks(const struct part *p);
 void part_matrix(const struct part *p);
 /* Who waited for whom. */
 void part_waits(const struct part *p);
+/* The critical path. */
+void part_path(const struct part *p);
 /* What of the statements' waiting and order is not sure, at most so many statements of each. */
 void part_doubts(const struct part *p, size_t most);
 /* All that is known about one statement. */

@@ -9,7 +9,8 @@
 enum { WIDTH_DEFAULT = 100, WIDTH_LEAST = 40 };
 
 static const char *const level_names[VIEW_LEVELS] = {
-    "summary", "program", "procedure", "loop", "call", "communication", "rank", "peer", "top-down"};
+    "summary",       "program", "procedure", "loop",     "call",
+    "communication", "rank",    "peer",      "top-down", "critical-path"};
 
 int view_level_by_name(const char *name)
 {
@@ -70,6 +71,7 @@ int view_text(const struct run *run, const struct view_options *options, struct 
         case VIEW_RANK: part_ranks(&p); break;
         case VIEW_PEER: options->waits ? part_waits(&p) : part_matrix(&p); break;
         case VIEW_TOP_DOWN: part_top_down(&p); break;
+        case VIEW_PATH: part_path(&p); break;
         default: part_summary(&p); break;
         }
     if (text.len)

@@ -18,6 +18,7 @@ enum view_level {
     VIEW_RANK,
     VIEW_PEER,     /* the communication matrix */
     VIEW_TOP_DOWN, /* what run it was, then the program's tree */
+    VIEW_PATH,     /* the critical path */
     VIEW_LEVELS
 };
 

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "binary/resolve.h"
 #include "view/items.h"
+#include "view/path_nodes.h"
 #include "view/query.h"
 
 #include <stdlib.h>
@@ -223,6 +224,25 @@ static bool is_structured(const struct graph *graph)
     return false;
 }
 
+/* What becomes of nodes that have a key in the critical path's plan. */
+static void find_path_nodes(struct path_nodes *nodes, const struct run *run,
+                            const struct items *items, const uint32_t *map,
+                            const struct graph *graph)
+{
+    for (size_t i = 0; i < run->graph.count && run->path.item_count; i++) {
+        const struct graph_node *n = &run->graph.nodes[i];
+        uint32_t node = map[i];
+        if (n->probe.kind) {
+            bool own = items->raw && items->raw[i].role == RAW_ITEM && !n->probe.caller &&
+                       items->raw[i].item != GRAPH_NONE;
+            node = own ? items->list[items->raw[i].item].out : GRAPH_NONE;
+        }
+        path_nodes_add(nodes, n->key, node);
+    }
+    if (run->path.item_count)
+        path_nodes_procedures(nodes, graph);
+}
+
 void structure_run(struct run *run, struct resolver *resolver)
 {
     if (is_structured(&run->graph))
@@ -247,12 +267,15 @@ void structure_run(struct run *run, struct resolver *resolver)
     size_t count = find_entries(run, &items, &graph, entries, map);
     uint32_t first = (uint32_t)graph.count;
     build(entries, count, &graph, map);
+    struct path_nodes nodes = {0};
+    find_path_nodes(&nodes, run, &items, map, &graph);
     graph_free(&run->graph);
     run->graph = graph;
     renumber(run, map, &items, raw_count);
     for (size_t i = 0; i < made_count; i++)
         *VEC_PUSH(run->values, run->value_count, run->value_room) = made[i];
     sum_up(run, first);
+    path_nodes_settle(&nodes, run);
     items_free(&items);
     free(made);
     free(entries);

@@ -2,13 +2,14 @@
 /* The report that fits one screen. The peer of a statement is the one that costs it most. */
 #include "view/format.h"
 #include "view/parts.h"
+#include "view/path.h"
 #include "view/waits.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REGIONS_MOST = 3, WAITS_MOST = 3, DOUBTS_MOST = 5, LABEL = 12 };
+enum { REGIONS_MOST = 3, WAITS_MOST = 3, DOUBTS_MOST = 5, PATH_MORE = 2, LABEL = 12 };
 enum { SCREEN = 30, STATEMENTS_MOST = 10, WARNINGS_MOST = 2 };
 
 /* Rows where procedures share the screen with statements. */
@@ -339,6 +340,31 @@ static void statements(const struct part *p, size_t most)
     free(items);
 }
 
+/* The sentence, and what the next ones would save. */
+static void lines_path(const struct part *p)
+{
+    const struct run_path *path = &p->run->path;
+    struct strbuf text = {0};
+    double span = path_span(p->run);
+    char time[FORMAT_ROOM], percent[FORMAT_ROOM];
+    if (!path->known)
+        return;
+    path_sentence(p->run, &text);
+    line_text(p, "path", text.text);
+    strbuf_clear(&text);
+    for (size_t i = 1; !path->searching && i < path->item_count && i <= PATH_MORE; i++) {
+        double saves = run_path_saves(path, &path->items[i]);
+        char *name = path_item_name(p->run, &path->items[i]);
+        if (span > 0 && saves >= worth_saying * span)
+            strbuf_printf(&text, "%s%s at most %s (%s)", text.len ? ", " : "then ", name,
+                          format_percent(percent, saves / span), format_time(time, saves));
+        free(name);
+    }
+    if (text.len)
+        line_text(p, "", text.text);
+    strbuf_free(&text);
+}
+
 static void heading(const struct part *p)
 {
     line_program(p);
@@ -346,6 +372,7 @@ static void heading(const struct part *p)
     line_spent(p);
     line_state(p);
     line_efficiency(p);
+    lines_path(p);
 }
 
 static size_t nodes_of(const struct run *run, enum graph_kind kind)

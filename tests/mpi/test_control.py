@@ -3,6 +3,7 @@
 """Measurement off, on, reset: by MPI_Pcontrol from inside, by `loupe ctl` from outside."""
 import json
 import os
+import struct
 
 import loupetest as lt
 
@@ -23,8 +24,9 @@ def pcontrol():
 class Steps:
     """The program steps.c, one step at a time."""
 
-    def __init__(self):
-        self.pipe, self.output, self.log = lt.scratch("pipe"), lt.run_file(), lt.scratch("steps")
+    def __init__(self, name):
+        self.pipe, self.output = lt.scratch("pipe-" + name), lt.run_file()
+        self.log = lt.scratch("steps-" + name)
         os.mkfifo(self.pipe)
         with open(self.log, "w", encoding="utf-8") as log:
             self.process = lt.start(
@@ -45,9 +47,9 @@ class Steps:
             raise AssertionError(f"step {self.count} is not done")
         self.count += 1
 
-    def control(self, what):
-        result = lt.execute([lt.LOUPE, "ctl", str(self.process.pid), "measurement", what])
-        lt.ok(result.code == 0, f"loupe ctl measurement {what}", result)
+    def control(self, how, what="measurement"):
+        result = lt.execute([lt.LOUPE, "ctl", str(self.process.pid), what, how])
+        lt.ok(result.code == 0, f"loupe ctl {what} {how}", result)
 
     def end(self):
         self.writer.close()
@@ -58,7 +60,7 @@ class Steps:
 
 
 def ctl():
-    steps = Steps()
+    steps = Steps("measurement")
     try:
         steps.step()
         steps.control("off")
@@ -86,4 +88,49 @@ def ctl():
     run.expect("work", "MPI_Allreduce", lt.uniform(2, 10, 40))
 
 
-lt.main(pcontrol, ctl)
+def plans():
+    """The plan of the critical path of each job (record/plan.h): generation, on, ..."""
+    names = ("generation", "on", "items", "count", "searching", "top", "complete", "covered")
+    found = []
+    for path in lt.left_behind():
+        if os.path.basename(path) == "plan":
+            with open(path, "rb") as file:
+                found.append(dict(zip(names, struct.unpack_from("<8I", file.read(), 16))))
+    return found
+
+
+def critical_path():
+    steps = Steps("path")
+    try:
+        steps.step()
+        first = plans()
+        lt.ok(len(first) == 1 and first[0]["generation"] == 0 and not first[0]["on"],
+              "the job has a plan, which is off", first)
+        job = str(steps.process.pid)
+        wrong = lt.execute([lt.LOUPE, "ctl", job, "critical-path", "reset"])
+        lt.ok(wrong.code > 0 and "switch it on first" in wrong.err, "nothing to reset yet", wrong)
+        steps.control("on", "critical-path")
+        lt.ok(plans()[0]["on"] == 1 and plans()[0]["top"] == 10, "on searches for the top 10",
+              plans())
+
+        def done():
+            steps.step()
+            return plans()[0]["complete"]
+        lt.ok(lt.wait_for(done), "the search comes to its end", plans())
+        before = plans()[0]
+        steps.control("reset", "critical-path")
+        after = plans()[0]
+        lt.ok(after["generation"] > before["generation"] and after["items"] == before["items"]
+              and after["on"], "a reset is a new generation with the same items", (before, after))
+        steps.step()
+        steps.control("off", "critical-path")
+        lt.ok(not plans()[0]["on"], "off")
+        steps.step()
+    finally:
+        result = steps.end()
+    lt.equal(result.code, 0, "the program ends well")
+    run = lt.Run(result, steps.output, "steps.c")
+    run.expect("work", "MPI_Allreduce", lt.uniform(2, 10 * steps.count, 40 * steps.count))
+
+
+lt.main(pcontrol, ctl, critical_path)

@@ -57,7 +57,16 @@ refuses "existing output" "use --force" "$loupe" run -o there.loupe -- true
 check "and is not touched" is "$(cat there.loupe)" old
 refuses "job that is not there" "no such job" "$loupe" collect 0123
 refuses "ctl of a job that is not there" "no such job" "$loupe" ctl 0123 measurement off
-refuses "ctl of what does not exist yet" "does not exist yet" "$loupe" ctl 0123 critical-path on
+refuses "the critical path of a job that is not there" "no such job" "$loupe" ctl 0123 critical-path on
+refuses "ctl of the critical path with a wrong value" "possible: on, off, reset" \
+    "$loupe" ctl 0123 critical-path maybe
+refuses "ctl of something else" "possible: measurement, critical-path, budget" "$loupe" ctl 0123 x on
+refuses "items without the critical path" "give both" "$loupe" run --items a -- true
+refuses "no items" "name some" "$loupe" run --critical-path --items , -- true
+refuses "too many items" "more than 32" \
+    "$loupe" run --critical-path --items "$(seq -s, 1 33)" -- true
+refuses "too many items in LOUPE" "more than 32" \
+    env "LOUPE=critical-path,items=$(seq -s';' 1 33)" "$loupe" run -- true
 refuses "ctl with a wrong budget" "0.01% to 100%, or off" "$loupe" ctl 0123 budget 500%
 refuses "a budget that is none" "0.01% to 100%, or off" "$loupe" run --budget much -- true
 refuses "a compensation that is none" "one of full|local|none" \

@@ -23,9 +23,10 @@ static bool from(int32_t rank)
     return rank == 1;
 }
 
-static void carry(struct twin *t, const struct ring_slot *slot)
+static void carry(struct twin *t, const struct ring_slot *slot, const struct path_told *told)
 {
     (void)t;
+    (void)told;
     if (drop)
         drop--;
     else if (put < WIRE)
@@ -38,7 +39,7 @@ static bool fetch(const struct ring_in *r, uint64_t since)
     (void)since;
     polls++;
     for (; got < put && got < deliver; got++) {
-        ring_arrive(streams_ring_from(1), &wire[got]);
+        ring_arrive(streams_ring_from(1), &wire[got], NULL);
         any = true;
     }
     return any || (r->patience && ++asked < 3);

@@ -242,8 +242,8 @@ static void receive_answering(void)
 {
     struct stream spare, *s = stream_from(COMM, 1, 1, &spare);
     await(1);
-    answer_publish(s, 2, 500, -7);
-    answer_publish(s, 3, 700, 0);
+    answer_publish(&loupe_nobody, s, 2, 500, -7);
+    answer_publish(&loupe_nobody, s, 3, 700, 0);
     reach(2);
 }
 

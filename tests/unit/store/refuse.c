@@ -142,6 +142,24 @@ static const char *const changes[] = {
     "UPDATE meta SET value = value + 1 WHERE key = 'nodes'",
     "UPDATE meta SET value = value - 1 WHERE key = 'values'",
     "UPDATE meta SET value = x'00' WHERE key = 'job'",
+    "UPDATE meta SET value = value - 1 WHERE key = 'path_items'",
+    "UPDATE meta SET value = 0 WHERE key = 'paths'",
+    "DELETE FROM path; UPDATE meta SET value = 0 WHERE key = 'paths'",
+    "UPDATE path SET id = 1",
+    "UPDATE path SET rank = 3",
+    "UPDATE path SET rank = -1",
+    "UPDATE path SET length_s = 'long'",
+    "UPDATE path SET top = 1.5",
+    "INSERT INTO path SELECT 1, \"on\", searching, complete, generation, top, rank, since_s,"
+    " length_s, mpi_s, cpu_s, covered, strip_s FROM path",
+    "UPDATE path_item SET node = 1000 WHERE id = 3",
+    "UPDATE path_item SET id = 99 WHERE id = 3",
+    "UPDATE path_item SET name = x'00' WHERE id = 0",
+    "INSERT INTO path_item SELECT 32, node, name, share_s, exclusive_s, zeroed_s, cpu_s"
+    " FROM path_item WHERE id = 0; UPDATE meta SET value = 33 WHERE key = 'path_items'",
+    "UPDATE path_strip SET rank = -1 WHERE id = 1",
+    "UPDATE path_strip SET id = 64 WHERE id = 1",
+    "DROP TABLE path_strip",
     "UPDATE argument SET id = 17 WHERE id = 1",
     "UPDATE argument SET text = NULL WHERE id = 1",
     "UPDATE argument SET text = 'a' || char(0) || 'b' WHERE id = 1",
@@ -204,6 +222,23 @@ static void other_versions(void)
     sqlite3_close(db);
     ok(read_back(&format) == -ENOTSUP && format == 7, "another format: -ENOTSUP, and which");
     ok(read_back(NULL) == -ENOTSUP, "nobody need ask which");
+    fresh();
+    sqlite3_open(path, &db);
+    sqlite3_exec(db,
+                 "PRAGMA user_version = 3; UPDATE meta SET value = 3 WHERE key = 'format';"
+                 "DELETE FROM meta WHERE key IN ('paths', 'path_items');"
+                 "DROP VIEW critical_path; DROP TABLE path; DROP TABLE path_item;"
+                 "DROP TABLE path_strip; VACUUM",
+                 NULL, NULL, NULL);
+    sqlite3_close(db);
+    struct run *run = NULL;
+    ok(!store_read(path, &run, NULL) && run && !run->path.known && run->rank_count == 3,
+       "format 3, which has no critical path, is read");
+    run_free(run);
+    sqlite3_open(path, &db);
+    sqlite3_exec(db, "PRAGMA user_version = 2", NULL, NULL, NULL);
+    sqlite3_close(db);
+    ok(read_back(&format) == -ENOTSUP && format == 2, "what is older is not");
 }
 
 /* Vectors that must be decompressed with care: wrong ranks, and a frame that claims 2^40 bytes. */

@@ -92,6 +92,30 @@ static void add_odd_nodes(struct run *run)
                                                 .group = 5});
 }
 
+static void add_odd_path(struct run_path *path)
+{
+    *path = (struct run_path){.known = true, .on = true, .generation = UINT32_MAX, .since_s = NAN};
+    path->length_s = 0.1 + 0.2;
+    path->mpi_s = -0.0;
+    path->cpu_s = INFINITY;
+    path->covered = 1;
+    path->complete = true;
+    path->top = 10;
+    path->rank = 2;
+    path->strip_s = 5e-324;
+    for (int i = 0; i < RECORD_PATH_STRIP; i++)
+        path->strip[i] = i % 3 ? i * 1000000 : -1;
+    for (uint32_t i = 0; i < RECORD_PATH_ITEMS; i++) {
+        struct run_path_item *item = VEC_PUSH(path->items, path->item_count, path->item_room);
+        item->node = i % 3;
+        item->name = i % 3 ? NULL : xstrdup(i ? "x\xff" : "");
+        item->share_s = i;
+        item->exclusive_s = i / 2.0;
+        item->zeroed_s = -1.0 / 3;
+        item->cpu_s = i % 2 ? NAN : 7;
+    }
+}
+
 struct run *sample_odd(void)
 {
     struct run *run = run_new();
@@ -128,6 +152,7 @@ struct run *sample_odd(void)
     run_add_peer(run, 1, 0, RUN_PEER_FOREIGN, 0)->bytes = UINT64_MAX;
     run_add_peer(run, 1, 0, INT32_MAX, 1)->time = 1.0 / 3;
     run_add_peer(run, 1, 2, 0, 1)->time = INFINITY;
+    add_odd_path(&run->path);
     run_warn(run, "rank %d was killed", 1);
     run_warn(run, "%s", "");
     run_finish(run);
@@ -232,6 +257,30 @@ static const char *head_difference(const struct run *a, const struct run *b)
     return NULL;
 }
 
+static const char *path_difference(const struct run_path *a, const struct run_path *b)
+{
+    if (a->known != b->known || a->item_count != b->item_count)
+        return "whether there is a path, or its items";
+    if (!a->known)
+        return NULL;
+    if (a->on != b->on || a->searching != b->searching || a->complete != b->complete ||
+        a->generation != b->generation || a->top != b->top || a->rank != b->rank ||
+        !same_real(a->since_s, b->since_s) || !same_real(a->length_s, b->length_s) ||
+        !same_real(a->mpi_s, b->mpi_s) || !same_real(a->cpu_s, b->cpu_s) ||
+        !same_real(a->covered, b->covered) || !same_real(a->strip_s, b->strip_s))
+        return "the path";
+    if (memcmp(a->strip, b->strip, sizeof a->strip) != 0)
+        return "the path's strip";
+    for (size_t i = 0; i < a->item_count; i++) {
+        const struct run_path_item *x = &a->items[i], *y = &b->items[i];
+        if (x->node != y->node || !same_text(x->name, y->name) ||
+            !same_real(x->share_s, y->share_s) || !same_real(x->exclusive_s, y->exclusive_s) ||
+            !same_real(x->zeroed_s, y->zeroed_s) || !same_real(x->cpu_s, y->cpu_s))
+            return "an item of the path";
+    }
+    return NULL;
+}
+
 /* Values and peers have no pointers, and no padding as long as this holds: compared bit by bit. */
 _Static_assert(sizeof(struct run_value) == 8 + 16 * 8 + RECORD_SIZE_BUCKETS * 8, "no padding");
 _Static_assert(sizeof(struct run_peer) == 16 + 4 * 8, "no padding");
@@ -256,5 +305,5 @@ const char *sample_difference(const struct run *a, const struct run *b)
     if (!difference && a->peer_count &&
         memcmp(a->peers, b->peers, a->peer_count * sizeof *a->peers) != 0)
         difference = "a peer";
-    return difference;
+    return difference ? difference : path_difference(&a->path, &b->path);
 }

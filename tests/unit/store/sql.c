@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Questions in SQL get the answers that docs/run-file.md promises. */
+#include "base/alloc.h"
 #include "lib/tap.h"
 #include "sample.h"
 #include "scratch.h"
@@ -69,6 +70,14 @@ static struct run *two_ranks(void)
     call->error = 0.125;
     call->estimated = 2;
     run_add_value(run, 2, 1)->error = NAN;
+    struct run_path *p = &run->path;
+    *p = (struct run_path){.known = true, .length_s = 8, .strip_s = 0.25};
+    memset(p->strip, 0xff, sizeof p->strip);
+    p->strip[1] = 10;
+    *VEC_PUSH(p->items, p->item_count, p->item_room) =
+        (struct run_path_item){.node = 1, .share_s = 2, .exclusive_s = 1, .zeroed_s = 6.5};
+    *VEC_PUSH(p->items, p->item_count, p->item_room) =
+        (struct run_path_item){.name = xstrdup("gone"), .zeroed_s = 8, .cpu_s = NAN};
     run_finish(run);
     return run;
 }
@@ -81,7 +90,7 @@ int main(void)
     store_write(run, path, false, NULL, NULL);
     sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
     ask("PRAGMA integrity_check", "ok");
-    ask("PRAGMA user_version", "3");
+    ask("PRAGMA user_version", "4");
     ask("SELECT value FROM meta WHERE key = 'compensation'", "full");
     ask("SELECT value FROM meta WHERE key = 'command'", "[\"mpirun\",\"./app\"]");
     ask("SELECT json_extract(value, '$[1]') FROM meta WHERE key = 'command'", "./app");
@@ -115,6 +124,11 @@ int main(void)
     ask("SELECT procedure, file, line, caller, count, time_s, error_s, estimated FROM caller",
         "solve|app.c|7|main|3|0.5|0.125|2");
     ask("SELECT error_s FROM metric WHERE node = 2", "NULL");
+    ask("SELECT name, kind, file, line, share_s, share, exclusive_s, zeroed_length_s, saves_s"
+        " FROM critical_path WHERE id = 0",
+        "MPI_Allreduce|communication|app.c|1|2.0|0.25|1.0|6.5|1.5");
+    ask("SELECT name, kind, saves_s, cpu_s FROM critical_path WHERE id = 1", "gone|NULL|0.0|NULL");
+    ask("SELECT id, rank FROM path_strip", "1|10");
     sqlite3_close(db);
     unlink(path);
     free(path);

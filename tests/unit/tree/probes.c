@@ -119,7 +119,7 @@ int main(void)
     struct collect_totals totals;
     for (uint32_t rank = 0; rank < 2; rank++) {
         run_add_rank(run);
-        collect_process(collect, &reader, 1, rank, &totals);
+        collect_process(collect, &reader, &(struct collect_moment){.now = 1}, rank, &totals);
     }
     collect_free(collect);
     run_finish(run);

@@ -282,6 +282,17 @@ static inline void segment_probes(struct segment *s)
     c->used = 1;
 }
 
+/* The critical path of a block: nothing but a generation yet. */
+static inline struct record_path *segment_path(struct segment *s, uint32_t block,
+                                               uint32_t generation)
+{
+    uint32_t index;
+    struct record_path *p = segment_record(s, RECORD_KIND_PATHS, block, sizeof *p, &index);
+    *p = (struct record_path){.generation = generation, .innermost = RECORD_PATH_NO_ITEM};
+    segment_publish(p);
+    return p;
+}
+
 /* A private directory for a test, removed by segment_end; also the root for jobs and spilling. */
 static inline int segment_begin(char *path, size_t room)
 {

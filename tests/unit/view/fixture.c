@@ -6,6 +6,7 @@
 #include "view/structure.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -333,8 +334,72 @@ static struct run *live(void)
     return run;
 }
 
+static void path_item(struct run *run, uint32_t node, const char *name, double share, double own,
+                      double zeroed)
+{
+    struct run_path *p = &run->path;
+    struct run_path_item *item = VEC_PUSH(p->items, p->item_count, p->item_room);
+    *item = (struct run_path_item){.node = node,
+                                   .name = name ? xstrdup(name) : NULL,
+                                   .share_s = share,
+                                   .exclusive_s = own,
+                                   .zeroed_s = zeroed,
+                                   .cpu_s = NAN};
+    if (node)
+        item->cpu_s = run_total(run, node).time - run_total(run, node).sync;
+}
+
+static uint32_t find_node(const struct run *run, enum graph_kind kind, const char *name)
+{
+    for (uint32_t i = 0; i < run->graph.count; i++)
+        if (run->graph.nodes[i].kind == kind && !strcmp(run->graph.nodes[i].name, name))
+            return i;
+    abort();
+}
+
+/* The program of Figure 12 with a path; "path-ranks": carried by many; "path-search": while the
+ * search goes on; "path-small": nothing worth it; "path-bare": without items. */
+static struct run *with_path(const char *name)
+{
+    struct run *run = fixture_probed("figure12");
+    struct run_path *p = &run->path;
+    bool ranks = !strcmp(name, "path-ranks"), search = !strcmp(name, "path-search");
+    bool small = !strcmp(name, "path-small"), bare = !strcmp(name, "path-bare");
+    uint32_t p4 = find_node(run, GRAPH_PROCEDURE, "P4"), p3 = find_node(run, GRAPH_PROCEDURE, "P3");
+    uint32_t loop = find_node(run, GRAPH_LOOP, "for");
+    uint32_t sum = find_node(run, GRAPH_COMMUNICATION, "MPI_Allreduce");
+    *p = (struct run_path){.known = true, .on = true, .generation = 3, .length_s = 8};
+    p->mpi_s = 0.25;
+    p->cpu_s = 18.72;
+    p->top = 10;
+    p->complete = !search;
+    p->searching = search;
+    p->covered = 0.875;
+    p->strip_s = 0.25;
+    p->rank = 1;
+    if (search) {
+        p->since_s = 1.5;
+        path_item(run, 0, "procedure P4 figure12.c:15 and 7 more", 6, 6, 4);
+        path_item(run, 0, "procedure P1 figure12.c:4 and 2 more", 0, 0, 8);
+    } else if (small) {
+        path_item(run, p4, NULL, 0.5, 0.5, 7.99);
+        p->top = 0;
+    } else if (!bare) {
+        path_item(run, p4, NULL, 5, 5, 6.6);
+        path_item(run, loop, NULL, 6, 1, 7.2);
+        path_item(run, p3, NULL, 6.5, 0.5, 7.5);
+        path_item(run, sum, NULL, 0.25, 0.25, 7.75);
+        path_item(run, 0, "gone (old.c:3)", 0.25, 0.25, 8);
+    }
+    for (int i = 0; i < RECORD_PATH_STRIP; i++)
+        p->strip[i] = i >= 32 ? -1 : ranks ? (i * i / 9 % 13) * 1000 : i < 20 || i > 27;
+    return run;
+}
+
 struct run *fixture_run(const char *name)
 {
+    if (!strncmp(name, "path", 4))
+        return with_path(name);
     struct run *run = !strcmp(name, "stencil")   ? fixture_raw()
                       : !strcmp(name, "killed")  ? killed()
                       : !strcmp(name, "live")    ? live()

@@ -138,6 +138,30 @@ compare view-awkward-at-80.txt awkward berechnung.cpp:5 80
 compare view-awkward-at-inside.txt awkward berechnung.cpp:6
 compare view-awkward-at-ambiguous.txt awkward same.c:123456
 
+compare view-path.txt path critical-path
+compare view-path-80.txt path critical-path 80
+compare view-path-60.txt path critical-path 60
+compare view-path-color.txt path critical-path 100 0 color
+compare view-path-top.txt path critical-path 100 2
+compare view-path-summary.txt path summary
+compare view-path-json.txt path json
+for name in ranks search small bare; do
+    compare "view-path-$name.txt" path-$name critical-path
+done
+compare view-path-ranks-full.txt path-ranks critical-path 80 0 full
+compare view-path-search-summary.txt path-search summary 80
+compare view-path-none.txt figure12 critical-path 80
+compare view-path-none-live.txt live critical-path
+for width in 60 80 100 132; do
+    for run in path path-ranks path-search; do
+        test "$("$show" $run critical-path $width | LC_ALL=C.UTF-8 wc -L)" -le $width
+        report $? "the critical path of $run has at most $width columns"
+    done
+    fits path $width
+done
+valid path
+valid path-search
+
 # Sources: where they are, elsewhere below this directory, changed, long, gone.
 golden=$(realpath "$golden")
 show=$(realpath "$show")

@@ -2,6 +2,8 @@
 /* Records of probes and static tables become the graph of the run. */
 #include "handmade.h"
 
+#include "record/plan.h"
+
 static const char *const figure12[] = {HEAD "p|-|0|-|0|1|3|0|main|main\n"
                                             "c|0|1|-|0|2|2|0|P1|P1\n"
                                             "c|0|2|-|0|3|3|0|P2|P2\n"
@@ -385,8 +387,66 @@ static void test_left_out(void)
     run_free(run);
 }
 
+static void path_item(uint32_t number, uint64_t from, uint64_t to, const char *name)
+{
+    struct run_path *p = &run->path;
+    struct run_path_item *item = VEC_PUSH(p->items, p->item_count, p->item_room);
+    item->number = number;
+    item->name = name ? xstrdup(name) : NULL;
+    item->cpu_s = NAN;
+    *VEC_PUSH(p->ranges, p->range_count, p->range_room) = (struct run_path_range){from, to, number};
+}
+
+static void give_key(enum loupe_site_kind kind, uint32_t site, const char *name, uint64_t key)
+{
+    for (uint32_t i = 0; i < run->graph.count; i++) {
+        struct graph_node *n = &run->graph.nodes[i];
+        if (n->probe.kind == kind &&
+            (kind ? n->probe.site == site : n->name && !strcmp(n->name, name)))
+            n->key = key;
+    }
+}
+
+/* Items of the critical path find their nodes: a procedure by name, others by what stands for them
+ * in the plan. */
+static void test_path(void)
+{
+    uint64_t p3 = plan_procedure(unit_key("P3")), loop = plan_site(1, 9),
+             send = plan_statement(7, 9);
+    begin(figure12);
+    figure12_values();
+    give_key(LOOP, 9, NULL, loop);
+    give_key(0, 0, "MPI_Send", send);
+    give_key(0, 0, "MPI_Recv", 12);
+    give_key(LOOP, 11, NULL, 13);
+    for (size_t i = 0; i < run->value_count; i++) {
+        const char *name = run->graph.nodes[run->values[i].node].name;
+        if (name && !strcmp(name, "MPI_Recv"))
+            run->values[i].sync = 1.5;
+    }
+    path_item(4, send, send, "a send");
+    path_item(0, p3, p3, NULL);
+    path_item(1, loop, loop, NULL);
+    path_item(2, 12, 13, NULL);
+    path_item(3, 77, 77, "nobody (x.c:1)");
+    structure();
+    const struct run_path_item *items = run->path.items;
+    ok(items[0].node == find(GRAPH_COMMUNICATION, "MPI_Send", 9) && !items[0].name,
+       "an item that is a communication has its node");
+    ok(items[1].node == procedure("P3") && fabs(items[1].cpu_s - 14.5) < 1e-9,
+       "a procedure too, and its time in all ranks, without waiting");
+    ok(items[2].node == find(GRAPH_LOOP, "for", 11), "and a loop");
+    ok(!items[3].node && items[3].name &&
+           !strcmp(items[3].name, "while loop a.c:13 in P3 and 1 more") && isnan(items[3].cpu_s),
+       "what is several nodes says so");
+    ok(!items[4].node && !strcmp(items[4].name, "nobody (x.c:1)"),
+       "what is not in the graph keeps the plan's name");
+    run_free(run);
+}
+
 int main(void)
 {
+    test_path();
     test_figure12();
     test_iterations();
     test_sole();

@@ -13,6 +13,7 @@
 struct job {
     int readings, last;
     const char *probed; /* a run to show in place of the one that grows */
+    bool path_off;
 };
 
 static struct run *read_job(void *data, int *error)
@@ -28,6 +29,8 @@ static struct run *read_job(void *data, int *error)
         struct run *probed = fixture_run(job->probed);
         for (size_t i = 0; i < probed->rank_count; i++)
             probed->ranks[i].state = RUN_RUNNING;
+        probed->live = true;
+        probed->path.on &= !job->path_off;
         return probed;
     }
     struct run *run = fixture_run(n > job->last ? "stencil" : "live");
@@ -44,11 +47,19 @@ static struct run *read_job(void *data, int *error)
     return run;
 }
 
+static int switch_path(void *data, bool on)
+{
+    ((struct job *)data)->path_off = !on;
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct job job = {.last = argc > 1 ? atoi(argv[1]) : 20};
-    struct top_source source = {
-        .read = read_job, .data = &job, .interval_s = argc > 2 ? atof(argv[2]) : 1};
+    struct top_source source = {.read = read_job,
+                                .data = &job,
+                                .switch_path = switch_path,
+                                .interval_s = argc > 2 ? atof(argv[2]) : 1};
     job.probed = argc > 3 ? argv[3] : NULL;
     if (argc > 4 && *argv[4] == '@') {
         source.source = argv[4] + 1;

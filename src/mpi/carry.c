@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+#include "mpi/carry.h"
+
+#include "runtime/path_cost.h"
+#include "runtime/path_log.h"
+#include "runtime/process.h"
+
+#include <string.h>
+
+/* ---- telling ---- */
+
+static struct snapshot *own_snapshots(struct thread *t)
+{
+    static char none;
+    struct path *p = t->path;
+    if (!p->told) {
+        void *area =
+            board_area(BOARD_PATH, t->block_index, CARRY_SNAPSHOTS * sizeof(struct snapshot));
+        p->told = area ? area : &none; /* where there was no room there will be none */
+    }
+    return p->told == &none ? NULL : p->told;
+}
+
+/* The next one will be written while this one is read: its lines are fetched ahead. */
+static void fetch(const struct snapshot *s, uint32_t items)
+{
+    const char *at = (const char *)s;
+    for (uint32_t i = 0; i < 16 + path_told_bytes(items); i += 64)
+        __builtin_prefetch(at + i, 1);
+}
+
+static void write_snapshot(struct path *p, struct snapshot *snapshots, int64_t length)
+{
+    const struct record_path *r = p->record;
+    if (!++p->serial)
+        p->serial++;
+    struct snapshot *s = &snapshots[p->serial % CARRY_SNAPSHOTS];
+    __atomic_store_n(&s->serial, 0, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    s->active = r->active;
+    s->innermost = r->innermost;
+    s->told.generation = p->generation;
+    s->told.items = p->items;
+    s->told.length = length;
+    s->told.mpi = r->mpi;
+    s->told.strip_shift = r->strip_shift;
+    s->told.rank = loupe_process.writer.header->rank;
+    memcpy(s->told.strip, r->strip, sizeof s->told.strip);
+    memcpy(s->told.item, r->item, p->items * sizeof *r->item);
+    __atomic_store_n(&s->serial, p->serial, __ATOMIC_RELEASE);
+    fetch(&snapshots[(p->serial + 1) % CARRY_SNAPSHOTS], p->items);
+    p->changed = false;
+}
+
+bool carry_now(struct thread *t, struct carried *c)
+{
+    struct path *p = t->path;
+    uint64_t began = path_part_begin(p);
+    struct snapshot *snapshots = own_snapshots(t);
+    if (!snapshots)
+        return false;
+    int64_t length = path_length(p, p->last);
+    path_strip(p, length);
+    if (p->changed)
+        write_snapshot(p, snapshots, length);
+    *c = (struct carried){.serial = p->serial,
+                          .block = t->block_index & 0xfff,
+                          .number = p->published & 0xfffff,
+                          .length = length,
+                          .mpi = p->record->mpi};
+    p->floor = length;
+    if (UNLIKELY(path_log_on))
+        path_log_send(t, p->last, loupe_process.writer.header->rank);
+    p->published++;
+    path_part_end(t, PATH_TELLING, began);
+    return true;
+}
+
+/* ---- meeting ---- */
+
+/* Snapshots of others that were found; never forgotten, as boards are not. */
+enum { BUCKETS = 256 };
+struct teller {
+    struct teller *next;
+    int32_t world;
+    uint32_t block;
+    uint32_t seen;                    /* of its board */
+    const struct snapshot *snapshots; /* NULL: not there yet */
+};
+static struct teller *tellers[BUCKETS];
+static uint32_t lock;
+
+static struct teller *find(int32_t world, uint32_t block)
+{
+    struct teller **at = &tellers[((uint32_t)world * 31 + block) % BUCKETS];
+    struct teller *t = __atomic_load_n(at, __ATOMIC_ACQUIRE);
+    while (t && (t->world != world || t->block != block))
+        t = t->next;
+    return t;
+}
+
+static struct teller *add(int32_t world, uint32_t block)
+{
+    struct teller **at = &tellers[((uint32_t)world * 31 + block) % BUCKETS];
+    struct teller *t = arena_alloc(sizeof *t);
+    if (t) {
+        *t = (struct teller){.next = *at, .world = world, .block = block};
+        __atomic_store_n(at, t, __ATOMIC_RELEASE);
+    }
+    return t;
+}
+
+static const struct snapshot *snapshots_slow(int32_t world, uint32_t block)
+{
+    const struct board *board = board_of(world);
+    slow_lock(&lock);
+    struct teller *t = find(world, block);
+    if (!t)
+        t = add(world, block);
+    if (t && !t->snapshots)
+        __atomic_store_n(&t->snapshots,
+                         board_look(board, BOARD_PATH, block,
+                                    CARRY_SNAPSHOTS * sizeof(struct snapshot), &t->seen),
+                         __ATOMIC_RELEASE);
+    slow_unlock(&lock);
+    return t ? t->snapshots : NULL;
+}
+
+static const struct snapshot *snapshots_of(int32_t world, uint32_t block)
+{
+    const struct teller *t = find(world, block);
+    const struct snapshot *s = t ? __atomic_load_n(&t->snapshots, __ATOMIC_ACQUIRE) : NULL;
+    return LIKELY(s != NULL) ? s : snapshots_slow(world, block);
+}
+
+/* Copies what the slot says; false: it is of another key, or changes. */
+static bool read_slot(const struct carried *slot, uint64_t key, struct carried *c)
+{
+    if (!slot || __atomic_load_n(&slot->key, __ATOMIC_ACQUIRE) != key)
+        return false;
+    *c = (struct carried){.serial = slot->serial,
+                          .block = slot->block,
+                          .number = slot->number,
+                          .length = slot->length,
+                          .mpi = slot->mpi};
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == key;
+}
+
+/* As it was when the length was `c->length`. */
+static void grow(struct path_told *told, const struct snapshot *s, const struct carried *c)
+{
+    uint32_t active = s->active, innermost = s->innermost;
+    told->length = c->length;
+    told->mpi = c->mpi;
+    told->number = c->number;
+    for (uint32_t i = 0; active && i < told->items; i++, active >>= 1)
+        told->item[i].share = (int64_t)((uint64_t)told->item[i].share +
+                                        (-(uint64_t)(active & 1) & (uint64_t)c->length));
+    if (innermost < told->items)
+        told->item[innermost].exclusive =
+            (int64_t)((uint64_t)told->item[innermost].exclusive + (uint64_t)c->length);
+}
+
+static bool read_snapshot(const struct snapshot *snapshots, const struct carried *c,
+                          struct path_told *told)
+{
+    const struct snapshot *s = &snapshots[c->serial % CARRY_SNAPSHOTS];
+    if (!c->serial || __atomic_load_n(&s->serial, __ATOMIC_ACQUIRE) != c->serial)
+        return false;
+    uint32_t items = s->told.items;
+    if (items > RECORD_PATH_ITEMS)
+        return false;
+    memcpy(told, &s->told, path_told_bytes(items));
+    told->items = items;
+    grow(told, s, c);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(&s->serial, __ATOMIC_RELAXED) == c->serial;
+}
+
+/* NULL: it is not to be had any more. */
+static void meet(struct thread *t, const struct path_told *told, int64_t at, uint64_t began)
+{
+    if (told)
+        path_meet(t, at, told);
+    else if (t->path)
+        t->path->record->unknown++;
+    if (t->path)
+        path_part_end(t, PATH_MEETING, began);
+}
+
+void carry_meet_told(const struct path_told *told, int64_t at)
+{
+    struct thread *t = loupe_tls.self;
+    if (t)
+        meet(t, told, at, t->path ? path_part_begin(t->path) : 0);
+}
+
+void carry_meet(int32_t world, const struct carried *slot, uint64_t key, int64_t at)
+{
+    struct thread *t = loupe_tls.self;
+    struct carried c;
+    struct path_told told;
+    if (!t)
+        return;
+    uint64_t began = t->path ? path_part_begin(t->path) : 0;
+    const struct snapshot *snapshots =
+        read_slot(slot, key, &c) ? snapshots_of(world, c.block) : NULL;
+    meet(t, snapshots && read_snapshot(snapshots, &c, &told) ? &told : NULL, at, began);
+}

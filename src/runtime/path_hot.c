@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* What happens to a path at each visit and each communication. Called from probes too: general
+ * registers only, no calls but to its own kind. */
+#include "runtime/path.h"
+
+#include "runtime/path_cost.h"
+#include "runtime/path_log.h"
+
+static void change_innermost(struct path *p, uint32_t to, int64_t length)
+{
+    struct record_path *r = p->record;
+    uint32_t from = p->depth ? p->stack[p->depth - 1].item : RECORD_PATH_NO_ITEM;
+    int64_t at = length + r->offset;
+    if (from < RECORD_PATH_ITEMS) {
+        r->item[from].exclusive += length;
+        p->spent[from].exclusive += at;
+    }
+    if (to < RECORD_PATH_ITEMS) {
+        r->item[to].exclusive -= length;
+        p->spent[to].exclusive -= at;
+    }
+    r->innermost = to;
+}
+
+/* Where items begin and end it is seen whether the processor was lost, if that is due: so that the
+ * item loses it which was active. */
+static inline void look_if_due(struct thread *t, int64_t at)
+{
+    if (UNLIKELY((uint64_t)(at + ((*t->delay & t->taken) >> RECORD_TIME_SHIFT)) >= t->look_at))
+        event_look(t);
+}
+
+void path_enter(struct thread *t, uint32_t item, int64_t at)
+{
+    struct path *p = t->path;
+    struct record_path *r = p->record;
+    if (item >= p->items)
+        return;
+    look_if_due(t, at);
+    if (p->depth == PATH_DEPTH || p->deep) {
+        p->deep++;
+        return;
+    }
+    int64_t length = path_length(p, at);
+    path_open(r);
+    if (p->visits[item]++ == 0) {
+        r->item[item].share -= length;
+        p->spent[item].all -= at;
+        r->active |= 1u << item;
+    }
+    change_innermost(p, item, length);
+    path_close(r);
+    p->stack[p->depth++] =
+        (struct path_visit){.from = length, .item = item, .adoptions = p->adoptions};
+    p->changed = true;
+    p->last = at;
+    if (UNLIKELY(path_log_on))
+        path_log_line(t, "enter", item, at);
+}
+
+/* Another's path was taken over while it lasted: what it did before is not on the path. */
+static void catch_up(const struct path *p, struct path_visit *v)
+{
+    if (LIKELY(v->adoptions == p->adoptions))
+        return;
+    v->from = p->adopted;
+    v->inner = 0;
+    v->adoptions = p->adoptions;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A visit that stands for others, or for none: what they had. */
+static void weigh(struct path *p, const struct path_visit *v, const struct path_visit *outer,
+                  int64_t more, int64_t all, int64_t own)
+{
+    struct record_path_item *item = p->record->item;
+    item[v->item].exclusive += more * least(all - v->inner, own);
+    if (p->visits[v->item] == 1)
+        item[v->item].share += more * all;
+    if (outer)
+        item[outer->item].exclusive -= more * all;
+}
+
+/* The innermost visit ends. */
+static void pop(struct path *p, int64_t length, uint32_t weight, int64_t time, int64_t own)
+{
+    struct record_path *r = p->record;
+    struct path_visit *v = &p->stack[p->depth - 1], *outer = p->depth > 1 ? v - 1 : NULL;
+    catch_up(p, v);
+    int64_t all = length > v->from ? length - v->from : 0;
+    if (weight != 1) {
+        all = least(all, time);
+        weigh(p, v, outer, (int64_t)weight - 1, all, own);
+    }
+    change_innermost(p, outer ? outer->item : RECORD_PATH_NO_ITEM, length);
+    if (--p->visits[v->item] == 0) {
+        r->item[v->item].share += length;
+        p->spent[v->item].all += length + r->offset;
+        r->active &= ~(1u << v->item);
+    }
+    p->depth--;
+    if (outer) {
+        catch_up(p, outer);
+        outer->inner += (int64_t)weight * all;
+    }
+}
+
+/* Visits inside it that were left in another way end with it. */
+void path_leave(struct thread *t, uint32_t item, int64_t at, uint32_t weight, int64_t time,
+                int64_t own)
+{
+    struct path *p = t->path;
+    struct record_path *r = p->record;
+    if (item >= p->items)
+        return;
+    if (p->deep) {
+        p->deep--;
+        return;
+    }
+    if (!p->visits[item])
+        return;
+    look_if_due(t, at);
+    int64_t length = path_length(p, at);
+    path_open(r);
+    while (p->stack[p->depth - 1].item != item)
+        pop(p, length, 1, 0, 0);
+    pop(p, length, weight, time, own);
+    path_close(r);
+    p->changed = true;
+    p->last = at;
+    if (UNLIKELY(path_log_on))
+        path_log_line(t, "leave", item, at);
+}
+
+/* ---- communications ---- */
+
+static void leave_statement(struct thread *t, int64_t at)
+{
+    uint32_t item = t->path->statement;
+    t->path->statement = RECORD_PATH_NO_ITEM;
+    if (item != RECORD_PATH_NO_ITEM)
+        path_leave(t, item, at, 1, 0, 0);
+}
+
+void path_wait(struct thread *t, uint32_t item, uint64_t begin, int64_t delay)
+{
+    struct path *p = t->path;
+    uint64_t began = path_part_begin(p);
+    int64_t at = (int64_t)begin - ((delay & t->taken) >> RECORD_TIME_SHIFT);
+    if (UNLIKELY(p->statement != RECORD_PATH_NO_ITEM))
+        leave_statement(t, at); /* the last one was left by longjmp */
+    p->begin = p->last = at;
+    p->record->waits = begin;
+    if (item != RECORD_PATH_NO_ITEM) {
+        p->statement = item;
+        path_enter(t, item, at);
+    }
+    path_part_end(t, PATH_WAITING, began);
+}
+
+void path_go(struct thread *t, uint64_t ticks, uint64_t sync)
+{
+    struct path *p = t->path;
+    struct record_path *r = p->record;
+    uint64_t began = path_part_begin(p);
+    sync = sync < ticks ? sync : ticks;
+    if (UNLIKELY(p->lost)) {
+        sync += p->lost < ticks - sync ? p->lost : ticks - sync;
+        p->lost = 0;
+    }
+    p->went = ticks - sync;
+    path_open(r);
+    r->offset += (int64_t)sync;
+    r->mpi += (int64_t)(ticks - sync);
+    r->waits = 0;
+    path_close(r);
+    p->last = p->begin + (int64_t)ticks;
+    if (UNLIKELY(path_log_on))
+        path_log_meet(t, p->begin, ticks, sync);
+    leave_statement(t, p->last);
+    path_part_end(t, PATH_GOING, began);
+}
+
+static int64_t virtual_now(const struct thread *t)
+{
+    return (int64_t)clock_now() - ((*t->delay & t->taken) >> RECORD_TIME_SHIFT);
+}
+
+/* What an item has spent until now. */
+static struct path_spent spent_until(const struct path *p, uint32_t item, int64_t now)
+{
+    struct path_spent s = p->spent[item];
+    s.all += p->record->active >> item & 1 ? now : 0;
+    s.exclusive += p->record->innermost == item ? now : 0;
+    return s;
+}
+
+/* Of what was lost, the part of one that had `had` of the time since the last look. */
+static int64_t part_of(int64_t lost, int64_t had, int64_t time)
+{
+    enum { BITS = 16 }; /* no overflow: what is lost is less than a day */
+    had = had < 0 ? 0 : least(had, time);
+    while (time >> 30) {
+        time >>= 1;
+        had >>= 1;
+    }
+    return lost * ((had << BITS) / time) >> BITS;
+}
+
+/* With the offset, what is active loses all of it: what others had of the time comes back. */
+static void lose(struct path *p, int64_t lost, int64_t time, int64_t now)
+{
+    struct record_path *r = p->record;
+    for (uint32_t i = 0; i < p->items; i++) {
+        struct path_spent s = spent_until(p, i, now), *before = &p->looked[i];
+        int64_t all = part_of(lost, s.all - before->all, time);
+        int64_t own = part_of(lost, s.exclusive - before->exclusive, time);
+        r->item[i].share += (r->active >> i & 1 ? lost : 0) - all;
+        r->item[i].exclusive += (r->innermost == i ? lost : 0) - own;
+    }
+    r->offset += lost;
+}
+
+void path_lost(struct thread *t, uint64_t ticks, uint64_t mpi)
+{
+    struct path *p = t->path;
+    int64_t now = virtual_now(t), time = now - p->looked_at;
+    if (p->record->waits) {
+        p->lost += mpi; /* for path_go */
+        mpi = 0;
+    }
+    mpi = mpi < p->went ? mpi : p->went;
+    int64_t own = path_length(p, now) - p->floor;
+    int64_t lost = least((int64_t)(ticks + mpi), own);
+    if (lost <= 0 || time <= 0)
+        return;
+    path_open(p->record);
+    lose(p, lost, time, now);
+    p->record->mpi -= least((int64_t)mpi, lost);
+    path_close(p->record);
+    p->went -= mpi;
+    p->changed = true;
+    if (UNLIKELY(path_log_on))
+        path_log_line(t, "lost", lost, now);
+}
+
+void path_looked(struct thread *t)
+{
+    struct path *p = t->path;
+    int64_t now = virtual_now(t);
+    for (uint32_t i = 0; i < p->items; i++)
+        p->looked[i] = spent_until(p, i, now);
+    p->looked_at = now;
+}

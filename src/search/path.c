@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "search/path.h"
+
+/* A range that is to be divided: which keys lie in it, and into how many buckets. */
+struct part {
+    struct path_search_range range;
+    int64_t share;
+    size_t first, keys;
+    uint32_t buckets;
+};
+
+/* The first key that is not below. */
+static size_t first_from(const uint64_t *keys, size_t count, uint64_t from)
+{
+    size_t low = 0;
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        if (keys[middle] < from)
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+static void find_keys(struct part *p, const uint64_t *keys, size_t count)
+{
+    p->first = first_from(keys, count, p->range.from);
+    p->keys = first_from(keys, count, p->range.to) - p->first;
+    if (p->first + p->keys < count && keys[p->first + p->keys] == p->range.to)
+        p->keys++;
+}
+
+/* Two buckets for each part that has so many keys, and the others where most keys share one. */
+static void share_buckets(struct part *parts, uint32_t count, uint32_t most)
+{
+    uint32_t used = 0;
+    for (uint32_t i = 0; i < count; i++)
+        used += parts[i].buckets = parts[i].keys > 1 ? 2 : 1;
+    while (used < most) {
+        struct part *fullest = NULL;
+        for (uint32_t i = 0; i < count; i++)
+            if (parts[i].keys > parts[i].buckets &&
+                (!fullest || parts[i].keys / parts[i].buckets > fullest->keys / fullest->buckets))
+                fullest = &parts[i];
+        if (!fullest)
+            return;
+        fullest->buckets++;
+        used++;
+    }
+}
+
+/* Equal numbers of keys in each; together they cover the part, for keys that are not known yet. */
+static void divide(struct path_search *s, const struct part *p, const uint64_t *keys)
+{
+    for (uint32_t b = 0; b < p->buckets; b++) {
+        size_t from = p->first + p->keys * b / p->buckets;
+        size_t next = p->first + p->keys * (b + 1) / p->buckets;
+        struct path_search_range *r = &s->ranges[s->count++];
+        r->from = b ? keys[from] : p->range.from;
+        r->to = b + 1 < p->buckets ? keys[next] - 1 : p->range.to;
+        if (p->keys == 1)
+            r->from = r->to = keys[p->first];
+    }
+}
+
+static void divide_all(struct path_search *s, struct part *parts, uint32_t count,
+                       const uint64_t *keys)
+{
+    share_buckets(parts, count, 2 * s->top);
+    s->count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        divide(s, &parts[i], keys);
+}
+
+void path_search_begin(struct path_search *s, uint32_t top, const uint64_t *keys, size_t count)
+{
+    top = top < 1 ? 1 : top > PATH_SEARCH_TOP_MAX ? PATH_SEARCH_TOP_MAX : top;
+    *s = (struct path_search){.top = top};
+    struct part all = {.range = {0, UINT64_MAX}, .first = 0, .keys = count};
+    if (count > 1) {
+        divide_all(s, &all, 1, keys);
+        return;
+    }
+    s->count = 2 * top; /* of the keys nothing is known but that they are spread evenly */
+    uint64_t width = UINT64_MAX / s->count;
+    for (uint32_t i = 0; i < s->count; i++)
+        s->ranges[i] = (struct path_search_range){i * width, i + 1 < s->count ? (i + 1) * width - 1
+                                                                              : UINT64_MAX};
+}
+
+/* Shares of visits that are timed in bursts are estimates: more than `top` could seem to be large
+ * enough. The smallest goes. */
+static void drop_smallest(struct part *parts, uint32_t *count)
+{
+    uint32_t least = 0;
+    for (uint32_t i = 1; i < *count; i++)
+        if (parts[i].share < parts[least].share)
+            least = i;
+    for (uint32_t i = least; i + 1 < *count; i++)
+        parts[i] = parts[i + 1];
+    --*count;
+}
+
+bool path_search_step(struct path_search *s, int64_t length, const int64_t *shares,
+                      const uint64_t *keys, size_t count)
+{
+    struct part parts[PATH_SEARCH_RANGES];
+    uint32_t left = 0;
+    bool single = true;
+    int64_t covered = 0;
+    if (length <= 0 || s->done)
+        return false;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct part p = {.range = s->ranges[i], .share = shares[i]};
+        find_keys(&p, keys, count);
+        if (p.keys && shares[i] >= 0 && (double)shares[i] * s->top >= (double)length)
+            parts[left++] = p;
+    }
+    while (left > s->top)
+        drop_smallest(parts, &left);
+    for (uint32_t i = 0; i < left; i++) {
+        single &= parts[i].keys == 1;
+        covered += parts[i].share;
+    }
+    s->steps++;
+    s->done = single;
+    s->covered = single ? (double)covered / (double)length : 0;
+    s->covered = s->covered > 1 ? 1 : s->covered;
+    divide_all(s, parts, left, keys);
+    return true;
+}

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the critical path share: programs built with `loupe cc` from
+tests/programs/path, runs of them, and what they ask.
+
+Times on a machine that others use are noisy, so what is expected is compared with the median over
+runs, and runs go on until that is within bounds or ROUNDS of them have shown that it is not: a wrong
+rule is wrong in every run."""
+
+import json
+import os
+import statistics
+
+import loupetest as lt
+import pathlog
+
+PROGRAMS = os.path.join(lt.SOURCES, "path")
+UNIT_S = 0.005  # unit.h
+TOLERANCE = 0.02  # of what is expected,
+LEAST = 0.1  # and so many units: a share of nothing is no share of the calls around it
+ROUNDS = 7
+_built = {}
+
+
+def build(name, source=None):
+    """PROGRAMS/NAME.c, or another source; built once."""
+    if name not in _built:
+        out = lt.scratch(f"{name}.{lt.MPI}")
+        done = lt.execute([lt.LOUPE, "cc", "mpicc." + lt.MPI, "-O2", "-g", "-Wall", "-Werror",
+                           "-Wno-stringop-overflow", "-pthread", "-I", PROGRAMS, "-o", out,
+                           source or name + ".c"], cwd=PROGRAMS)
+        if done.code != 0:
+            raise AssertionError(f"{name} does not build: {done}")
+        _built[name] = out
+    return _built[name]
+
+
+def command(name, ranks, *args):
+    return [*lt.mpirun(ranks), build(name), *(str(a) for a in args)]
+
+
+def run(name, ranks, *args, options=(), loupe="", limit=None):
+    """A run under `loupe run`, that has ended well."""
+    env = {"LOUPE": loupe} if loupe else None
+    done = lt.monitor_command(command(name, ranks, *args), None, env=env, limit=limit,
+                              options=options)
+    if done.code != 0:
+        raise AssertionError(f"{name} under loupe: {done.result}")
+    return done
+
+
+def path_of(data):
+    path = data.get("critical_path")
+    if not path:
+        raise AssertionError(f"no critical path: {data.get('warnings')}")
+    return path
+
+
+def item(path, name):
+    """An item by the name of its procedure, by FILE:LINE, or by the name of a call."""
+    found = [i for i in path["items"]
+             if name in (i.get("name"), f"{os.path.basename(i.get('file') or '')}:{i.get('line')}")]
+    if len(found) != 1:
+        raise AssertionError(f"{len(found)} items {name}: {path['items']}")
+    return found[0]
+
+
+class Figures:
+    """Values of several runs in units of work, compared with what they ought to be."""
+
+    def __init__(self, want, unit=UNIT_S):
+        self.want, self.got, self.unit = want, {}, unit
+
+    def add(self, path):
+        for key in self.want:
+            what, name = key if isinstance(key, tuple) else (key, None)
+            value = (item(path, name) if name else path)[what]
+            self.got.setdefault(key, []).append(value / self.unit)
+
+    def median(self, key):
+        return statistics.median(self.got[key])
+
+    def right(self, key):
+        return abs(self.median(key) - self.want[key]) <= max(TOLERANCE * self.want[key], LEAST)
+
+    def all_right(self):
+        return all(self.right(key) for key in self.want)
+
+    def check(self, title):
+        for key, want in self.want.items():
+            what = " of ".join(key) if isinstance(key, tuple) else key
+            lt.ok(self.right(key), f"{title}: {what} is {want:g} units",
+                  f"median {self.median(key):.3f} of {[round(g, 3) for g in self.got[key]]}")
+
+
+def expected(length, items):
+    """{item: (share, exclusive share, length without it)}, in units."""
+    want = {"length_s": length}
+    for name, (share, exclusive, zeroed) in items.items():
+        want["share_s", name] = share
+        want["exclusive_s", name] = exclusive
+        want["zeroed_length_s", name] = zeroed
+        want["saves_s", name] = length - zeroed
+    return want
+
+
+def construct(name, ranks, length, items, *args, title=None, names=None, loupe="", options=()):
+    """Runs a program until its critical path is as expected, or it is not. `names`: as the items are
+    asked for, if that is not by their procedures."""
+    figures = Figures(expected(length, items))
+    select = ["--critical-path", "--items", ",".join(names or items), *options]
+    for _ in range(ROUNDS):
+        done = run(name, ranks, *args, options=select, loupe=loupe)
+        figures.add(path_of(done.report))
+        if figures.all_right():
+            break
+    figures.check(title or name)
+    return done
+
+
+def sample(process):
+    """The critical path of a program that runs; None: there is none yet."""
+    result = lt.execute([lt.LOUPE, "top", str(process.pid), "--once", "--json"])
+    if result.code != 0:
+        return None
+    return json.loads(result.out).get("critical_path")
+
+
+class Compared:
+    """A run, and what the reference says of its log."""
+
+    def __init__(self, done, prefix, items):
+        self.run, self.path, self.items = done, path_of(done.report), items
+        self.graph = pathlog.parse(pathlog.read(prefix))[self.path["generation"]]
+        self.reference = self.graph.path()
+        self.tick_s = self._tick()
+
+    def _tick(self):
+        """Seconds of a tick, by the ranks' whole times: not by what is compared."""
+        ends = {}
+        for node in self.graph.nodes:
+            if node.kind in ("start", "end"):
+                ends.setdefault(node.rank, {})[node.kind] = node.at
+        rates = [r["time_s"] / (ends[r["rank"]]["end"] - ends[r["rank"]]["start"])
+                 for r in self.run.report["ranks"]]
+        return statistics.median(rates)
+
+    def errors(self):
+        """{what: (online - reference) / length}."""
+        length = self.reference.length * self.tick_s
+        found = {"length": (self.path["length_s"] - length) / length}
+        for number, name in enumerate(self.items):
+            online = item(self.path, name)
+            pairs = {"share": (online["share_s"], self.reference.share.get(number, 0)),
+                     "exclusive": (online["exclusive_s"], self.reference.exclusive.get(number, 0)),
+                     "without": (online["zeroed_length_s"], self.graph.zeroed(number))}
+            for what, (got, want) in pairs.items():
+                found[f"{what} {name}"] = (got - want * self.tick_s) / length
+        return found
+
+    def worst(self):
+        errors = self.errors()
+        return max(errors.items(), key=lambda e: abs(e[1]))
+
+
+def compare(name, ranks, items, *args, limit=None):
+    """Runs a program with its log kept, and the reference on that."""
+    prefix = os.path.join(lt.TMP, f"log-{len(os.listdir(lt.TMP))}")
+    done = run(name, ranks, *args, options=["--critical-path", "--items", ",".join(items)],
+               loupe=f"path-log={prefix},budget=off", limit=limit)
+    return Compared(done, prefix, items)

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Critical paths that are known by construction, in units of the same work: lengths, shares and what
+is left without an item, each within 2 %."""
+import os
+
+import loupetest as lt
+import pathtest as pt
+
+
+def alternate():
+    """8 times 3 units here, then 2 there, and all of them in a row."""
+    pt.construct("alternate", 2, 40, {"question": (24, 24, 16), "answer": (16, 16, 24)})
+
+
+def imbalance():
+    """6 rounds: 4 units on the path, 2 beside it, which take over."""
+    pt.construct("imbalance", 2, 24, {"much": (24, 24, 12), "little": (0, 0, 24)})
+
+
+def pipeline():
+    """2 units until the first piece is there, then 10 times 3; or 10 times 2 of the first stage."""
+    pt.construct("pipeline", 2, 32, {"produce": (2, 2, 30), "consume": (30, 30, 20)})
+
+
+def rendezvous():
+    """3 rounds: slow 4, busy 4 at the receiver, after 2 at the sender, who had waited for it. Without
+    slow: quick 1, 4, 2. Without busy: 4, quick 1, 2."""
+    pt.construct("rendezvous", 2, 30, {"slow": (12, 12, 21), "busy": (12, 12, 21),
+                                       "after": (6, 6, 24), "quick": (0, 0, 30)})
+
+
+def aside():
+    """27 of 57 units of the processors' time, none of the path's."""
+    done = pt.construct("aside", 2, 30, {"lead": (30, 30, 27), "aside": (0, 0, 30)})
+    path = pt.path_of(done.report)
+    share = pt.item(path, "aside")["cpu_s"] / (pt.item(path, "lead")["cpu_s"]
+                                               + pt.item(path, "aside")["cpu_s"])
+    lt.ok(0.45 < share < 0.5, "aside: nearly half of the processors' time", share)
+
+
+def zeroing():
+    """4 rounds: zeroing.c says how."""
+    pt.construct("zeroing", 2, 36, {"alpha": (20, 20, 24), "beta": (12, 12, 28),
+                                    "delta": (4, 4, 32), "gamma_part": (0, 0, 36)})
+
+
+def threads():
+    """One rank, 4 rounds: before 2, worker 5 of the other thread, after 1; 3 meanwhile."""
+    pt.construct("threads", 1, 32, {"before": (8, 8, 24), "worker": (20, 20, 24),
+                                    "meanwhile": (0, 0, 32), "after": (4, 4, 28)})
+
+
+def nested():
+    """3 rounds of 19 units: outer 6 (1, middle 2, inner 3), deeper 3, there and back 4, turns 6."""
+    line = lt.markers("path/nested.c")["loop"]
+    loop = f"nested.c:{line}"
+    pt.construct("nested", 2, 57,
+                 {"outer": (18, 3, 39), "middle": (15, 6, 42), "inner": (27, 27, 30),
+                  "deeper": (9, 9, 48), "there": (12, 6, 45), "back": (9, 6, 48),
+                  loop: (18, 0, 39)})
+    pt.construct("nested", 2, 57, {"outer": (18, 9, 39), "inner": (27, 27, 30)},
+                 title="nested, fewer items")
+
+
+def statement():
+    """What a communication has of the path is its time less waiting, if all of it is on the path."""
+    line = lt.markers("path/statement.c")["copy"]
+    name = f"statement.c:{line}"
+    errors = []
+    for _ in range(pt.ROUNDS):
+        done = pt.run("statement", 2, options=["--critical-path", "--items", f"compute,{name}"])
+        path = pt.path_of(done.report)
+        node = [n for n in done.report["graph"]
+                if n["kind"] == "communication" and n["line"] == line][0]
+        want = sum(r["transfer_s"] for r in node["ranks"] if r["rank"] == 0)
+        copy = pt.item(path, name)
+        errors.append((copy["share_s"] / want - 1,
+                       copy["saves_s"] / want - 1,
+                       path["mpi_s"] / want - 1,
+                       pt.item(path, "compute")["share_s"] / (12 * pt.UNIT_S) - 1))
+        medians = [sorted(e)[len(e) // 2] for e in zip(*errors)]
+        if all(abs(m) <= pt.TOLERANCE for m in medians):
+            break
+    for what, got in zip(("its time less waiting", "saved without it", "MPI's share",
+                          "the computation"), medians):
+        lt.ok(abs(got) <= pt.TOLERANCE, f"statement: {what}", f"off by {got:+.2%}", errors)
+
+
+def by_pcontrol():
+    """Rank 0 alone says so; 4 rounds of 2 and 1 units are of the path then."""
+    items = {"left": (8, 8, 4), "right": (4, 4, 8)}
+    pt.construct("midrun", 2, 12, items, "reset", title="MPI_Pcontrol(5)")
+    figures = pt.Figures(pt.expected(12, items))
+    for what, title in (("on", "MPI_Pcontrol(3)"), ("off", "MPI_Pcontrol(4)")):
+        figures = pt.Figures(pt.expected(12, items))
+        for _ in range(pt.ROUNDS):
+            done = pt.run("midrun", 2, what, options=["--items", "left,right"])
+            figures.add(pt.path_of(done.report))
+            if figures.all_right():
+                break
+        figures.check(title)
+
+
+def by_ctl():
+    """Switched on from outside, reset and off: shares of two thirds and one, whenever that is; and a
+    path that is shorter than what went before."""
+    stop = lt.scratch("stop")
+    output = lt.run_file()
+    process = lt.start(lt.loupe_command(pt.command("midrun", 2, stop), ["--items", "left,right"],
+                                        output))
+
+    def control(what):
+        result = lt.execute([lt.LOUPE, "ctl", str(process.pid), "critical-path", what])
+        lt.ok(result.code == 0, f"loupe ctl critical-path {what}", result)
+
+    def longer(than):
+        def look():
+            path = pt.sample(process)
+            return path if path and path["length_s"] > than else None
+        return lt.wait_for(look)
+    try:
+        lt.wait_for(lambda: lt.execute([lt.LOUPE, "top", str(process.pid), "--once",
+                                        "--json"]).code == 0)
+        lt.ok(not pt.sample(process), "nobody has asked for a critical path")
+        control("on")
+        on = longer(1.0)
+        lt.ok(on, "it grows")
+        control("reset")
+        reset = lt.wait_for(lambda: (lambda p: p if p and p["length_s"] < 0.8 else None)(
+            pt.sample(process)))
+        lt.ok(reset and reset["generation"] > on["generation"], "it starts anew", on, reset)
+        last = longer(1.0)
+        for path, what in ((on, "after it was switched on"), (last, "after a reset")):
+            left, right = (pt.item(path, i)["share"] for i in ("left", "right"))
+            lt.ok(abs(left - 2 / 3) < 0.05 and abs(right - 1 / 3) < 0.05,
+                  f"the shares are right {what}", left, right)
+        control("off")
+        lt.wait_for(lambda: not pt.sample(process)["on"])
+        frozen = pt.sample(process)
+        later = pt.sample(process)
+        lt.equal(later["length_s"], frozen["length_s"], "off: it stays as it was")
+    finally:
+        with open(stop, "w", encoding="utf-8"):
+            pass
+        result = lt.finish(process)
+    lt.ok(result.code == 0, "the program ends well", result)
+    final = pt.path_of(lt.report(output))
+    lt.ok(not final["on"] and abs(final["length_s"] - frozen["length_s"]) < 1e-6,
+          "the run file has it as it was switched off", final)
+
+
+def integer_sort():
+    """5 ranks: the generation is 12 % of the processors' time and 40 % of the path (is.c)."""
+    shares = []
+    for _ in range(pt.ROUNDS):
+        done = pt.run("is", 5, options=["--critical-path", "--items", "create_seq,to_buckets"])
+        path = pt.path_of(done.report)
+        create = pt.item(path, "create_seq")
+        computing = path["length_s"] - path["mpi_s"]
+        shares.append((create["share_s"] / computing, create["cpu_s"] / path["cpu_s"]))
+        medians = [sorted(s)[len(s) // 2] for s in zip(*shares)]
+        if abs(medians[0] - 0.4) < 0.04 and abs(medians[1] - 0.12) < 0.03:
+            break
+    lt.note(f"of the path {medians[0]:.3f}, of the processors' time {medians[1]:.3f}")
+    lt.ok(abs(medians[0] - 0.4) < 0.04, "is: the generation has 40 % of the path", shares)
+    lt.ok(abs(medians[1] - 0.12) < 0.03, "is: and 12 % of the processors' time", shares)
+
+
+TESTS = [alternate, imbalance, pipeline, rendezvous, aside, zeroing, threads, nested, statement,
+         by_pcontrol, by_ctl, integer_sort]
+ONLY = os.environ.get("LOUPE_TEST_ONLY", "").split()
+lt.main(*[t for t in TESTS if not ONLY or t.__name__ in ONLY])

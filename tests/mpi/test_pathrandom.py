@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Random MPI programs: what the monitor says of the critical path is what the reference makes of the
+log of the same run; and samples in mid-run are of a feasible execution.
+
+    LOUPE_TEST_SEEDS, LOUPE_TEST_RANKS   how many seeds, with which numbers of ranks ("2,3")
+"""
+import os
+
+import loupetest as lt
+import pathlog
+import pathtest as pt
+
+ITEMS = ["sow", "reap", "thresh"]
+SEEDS = int(os.environ.get("LOUPE_TEST_SEEDS", "4"))
+RANKS = [int(r) for r in os.environ.get("LOUPE_TEST_RANKS", "2,3").split(",")]
+ROUNDS = 120
+
+
+def reference():
+    for ranks in RANKS:
+        for seed in range(1, SEEDS + 1):
+            got = pt.compare("random", ranks, ITEMS, seed, ROUNDS, limit=120)
+            what, error = got.worst()
+            title = f"{ranks} ranks, seed {seed}"
+            lt.note(f"{title}: furthest off: {what} by {error:+.4%} of the path; "
+                    f"{len(got.graph.nodes)} nodes, {len(got.graph.meetings)} meetings")
+            lt.ok(abs(error) <= pt.TOLERANCE, f"{title}: as the reference says", got.errors())
+            lt.ok(got.reference.length and got.graph.meetings, f"{title}: ranks have met",
+                  len(got.graph.meetings))
+
+
+def samples():
+    """Again and again, of one run: lengths never fall, and each was known to some rank."""
+    prefix, output = lt.scratch("samples"), lt.run_file()
+    process = lt.start(
+        lt.loupe_command(pt.command("random", 2, 99, 1500),
+                         ["--critical-path", "--items", ",".join(ITEMS)], output),
+        {"LOUPE": f"path-log={prefix},budget=off"})
+    taken = []
+    while process.poll() is None:
+        path = pt.sample(process)
+        if path and path["on"]:
+            taken.append(path)
+    result = lt.finish(process)
+    if not lt.ok(result.code == 0, "the program ends well", result):
+        return
+    lt.ok(len(taken) >= 10, "it was sampled often", len(taken))
+    lengths = [p["length_s"] for p in taken]
+    lt.ok(all(a <= b for a, b in zip(lengths, lengths[1:])), "the length never falls", lengths)
+    lt.ok(lengths and lengths[-1] > 2 * lengths[0], "and grows", lengths[:1], lengths[-1:])
+    done = lt.Run(result, output, None)
+    compared = pt.Compared(done, prefix, ITEMS)
+    moments = pathlog.Moments(compared.graph)
+    slack = max(pt.TOLERANCE * compared.reference.length / 20, 1)
+    wrong = [p for p in taken if not feasible(moments, compared.tick_s, p, slack)]
+    lt.equal(wrong[:3], [], f"all of {len(taken)} samples are of feasible executions")
+
+
+def feasible(moments, tick_s, path, slack):
+    shares = {n: pt.item(path, name)["share_s"] / tick_s for n, name in enumerate(ITEMS)}
+    return moments.knew(path["length_s"] / tick_s, shares, slack)
+
+
+lt.main(reference, samples)

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Two ranks in turn, each waits while the other works: all of it is on the path. */
+#include "unit.h"
+
+enum { ROUNDS = 8 };
+
+static void question(void)
+{
+    units(3);
+}
+
+static void answer(void)
+{
+    units(2);
+}
+
+static void say(int to)
+{
+    int word = 1;
+    MPI_Send(&word, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
+}
+
+static void hear(int from)
+{
+    int word;
+    MPI_Recv(&word, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+int main(int argc, char **argv)
+{
+    unit_begin(&argc, &argv);
+    for (int i = 0; i < ROUNDS; i++) {
+        if (unit.rank == 0) {
+            question();
+            say(1);
+            hear(1);
+        } else {
+            hear(0);
+            answer();
+            say(0);
+        }
+    }
+    return unit_end();
+}

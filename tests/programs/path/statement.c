@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Communications that are nothing but transfer, as large as some units of work; rank 1 waits. */
+#include "unit.h"
+
+enum { ROUNDS = 6, COPIES = 4, BYTES = 8 << 20 };
+
+static char from[BYTES], to[BYTES];
+
+static void compute(void)
+{
+    units(2);
+}
+
+static void copy(void)
+{
+    for (int i = 0; i < COPIES; i++)
+        /* @copy */
+        MPI_Sendrecv(from, BYTES, MPI_CHAR, 0, 0, to, BYTES, MPI_CHAR, 0, 0, MPI_COMM_SELF,
+                     MPI_STATUS_IGNORE);
+}
+
+int main(int argc, char **argv)
+{
+    unit_begin(&argc, &argv);
+    for (int i = 0; i < ROUNDS; i++) {
+        if (unit.rank == 0) {
+            compute();
+            copy();
+        }
+        MPI_Barrier(MPI_COMM_WORLD); /* @barrier */
+    }
+    return unit_end();
+}

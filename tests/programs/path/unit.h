@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the programs share whose critical path is known by construction: units of work. A unit is 5
+ * ms of the thread's processor time, whatever the processor's speed is just then and whoever takes
+ * it away meanwhile. The test builds these programs with `loupe cc`; what is inline gets no probes
+ * there.
+ */
+#ifndef LOUPE_TEST_PATH_UNIT_H
+#define LOUPE_TEST_PATH_UNIT_H
+
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { UNIT_NS = 5000000, UNIT_TURNS = 5000 };
+
+static struct {
+    int rank, ranks;
+} unit;
+
+static inline int64_t unit_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Multiplications that wait for each other. What they make is looked at, or the compiler would
+ * leave them out. */
+static inline void unit_turns(void)
+{
+    uint64_t x = 1;
+    for (int i = 0; i < UNIT_TURNS; i++)
+        x = x * 0x9e3779b97f4a7c15u + 2;
+    if (x == 2)
+        abort();
+}
+
+static inline void unit_spend(int64_t ns)
+{
+    int64_t end = unit_clock() + ns;
+    while (unit_clock() < end)
+        unit_turns();
+}
+
+static inline void units(int count)
+{
+    unit_spend((int64_t)count * UNIT_NS);
+}
+
+static inline void unit_begin(int *argc, char ***argv)
+{
+    int level;
+    MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level);
+    MPI_Comm_rank(MPI_COMM_WORLD, &unit.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &unit.ranks);
+}
+
+static inline int unit_end(void)
+{
+    MPI_Finalize();
+    printf("checksum %d\n", unit.rank);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* Items of the critical path among probes and regions, as the plan says while the program runs. */
+#define LOUPE_UNIT_ID    0x5001
+#define LOUPE_UNIT_SITES 4
+enum { KEY_WORK = 41 };
+enum { WORK = 1, CALL = 2, LOOP = 3 };
+#define LOUPE_UNIT_TABLE                                                                           \
+    0, LOUPE_SITE(LOUPE_SITE_PROCEDURE, KEY_WORK), LOUPE_SITE(LOUPE_SITE_CALL, KEY_WORK),          \
+        LOUPE_SITE(LOUPE_SITE_LOOP, 0)
+#include <loupe-probe.h>
+
+#include "probing.h"
+
+#include "record/plan.h"
+#include "runtime/clock.h"
+#include "runtime/item.h"
+
+#include <time.h>
+
+void loupe_runtime_begin(const char *name);
+void loupe_runtime_end(const char *name);
+
+static volatile uint64_t sink;
+static int dir;
+static struct plan *shared;
+
+static void spin(int turns)
+{
+    for (int i = 0; i < turns; i++)
+        sink++;
+}
+
+__attribute__((noinline)) static void work(int turns)
+{
+    LOUPE_PROCEDURE(WORK)
+    spin(turns);
+}
+
+static void call_work(int turns)
+{
+    LOUPE_CALL(CALL);
+    work(turns);
+}
+
+static struct record_path_reading path;
+
+static void take_path(void *data, uint32_t block, const struct record_path_reading *p)
+{
+    (void)data;
+    (void)block;
+    path = *p;
+}
+
+static bool read_path(void)
+{
+    const struct record_visitor visitor = {.running = true, .path = take_path};
+    struct record_reader *reader;
+    memset(&path, 0, sizeof path);
+    if (record_open(dir, -1, loupe_process.writer.name, &reader))
+        return false;
+    record_visit(reader, record_now(reader), &visitor);
+    record_close(reader);
+    return path.generation != 0;
+}
+
+static double share(uint32_t item)
+{
+    return path.length > 0 ? (double)path.item[item].share / (double)path.length : 0;
+}
+
+static double exclusive(uint32_t item)
+{
+    return path.length > 0 ? (double)path.item[item].exclusive / (double)path.length : 0;
+}
+
+static void set(const struct plan *plan)
+{
+    plan_change(shared, plan);
+    item_tell(&loupe_process.writer.header->control);
+}
+
+static int by_from(const void *a, const void *b)
+{
+    const struct plan_range *x = a, *y = b;
+    return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Item 0: the procedure; 1: the loop; 2: the region. */
+static struct plan named(void)
+{
+    struct plan p = {.on = 1, .items = 3, .count = 3};
+    const uint64_t keys[] = {plan_procedure(KEY_WORK), plan_site(LOUPE_UNIT_ID, LOOP),
+                             plan_region(plan_name("part"))};
+    for (uint32_t i = 0; i < 3; i++)
+        p.ranges[i] = (struct plan_range){keys[i], keys[i], i, 0};
+    qsort(p.ranges, 3, sizeof *p.ranges, by_from);
+    return p;
+}
+
+static uint64_t timed_calls(void)
+{
+    return reading_of(read_back(), LOUPE_UNIT_ID, CALL, false).timed;
+}
+
+/* Many short visits, so that they are not all timed any more. */
+static void test_always(void)
+{
+    for (int i = 0; i < 300000; i++)
+        call_work(5);
+    struct record_probe_reading before = reading_of(read_back(), LOUPE_UNIT_ID, CALL, false);
+    ok(before.count == 300000 && before.timed < before.count / 2, "most visits are only counted");
+    ok(!read_path(), "there is no path before the plan says so");
+    struct plan p = named();
+    set(&p);
+    loupe_runtime_begin("other"); /* an event sees the control word for certain */
+    loupe_runtime_end("other");
+    uint64_t first = timed_calls();
+    for (int i = 0; i < 5000; i++)
+        call_work(500);
+    uint64_t then = timed_calls() - first;
+    ok(then >= 4980 && then <= 5000, "every visit of an item with a name is timed: %lu of 5000",
+       (unsigned long)then);
+    ok(read_path() && path.generation == 1 && path.items == 3 && share(0) > 0,
+       "the path has begun");
+}
+
+static uint64_t in_work, in_loop, in_part;
+
+/* What each takes by the clock, whoever else has the processor meanwhile. */
+static void phase(void)
+{
+    uint64_t began = clock_now();
+    in_work = 0;
+    {
+        LOUPE_LOOP(LOOP)
+        for (int i = 0; i < 50; i++) {
+            uint64_t entered = clock_now();
+            call_work(200000);
+            in_work += clock_now() - entered;
+            spin(100000);
+        }
+    }
+    in_loop = clock_now() - began;
+    began = clock_now();
+    loupe_runtime_begin("part");
+    spin(7500000);
+    loupe_runtime_end("part");
+    in_part = clock_now() - began;
+}
+
+static bool near(double value, uint64_t ticks)
+{
+    double truth = path.length > 0 ? (double)ticks / (double)path.length : 0;
+    return value > truth - 0.03 && value < truth + 0.03;
+}
+
+/* The processor may be lost between a clock and a probe: so, a few tries. */
+static void test_shares(void)
+{
+    bool good[4] = {false}, anew = true;
+    for (int i = 0; i < 5 && !(good[0] && good[1] && good[2] && good[3]); i++) {
+        struct plan p = named();
+        set(&p);
+        phase();
+        spin(7500000);
+        anew &= read_path() && path.generation == shared->generation;
+        good[0] = near(share(0), in_work);
+        good[1] = near(share(1), in_loop);
+        good[2] = near(exclusive(1), in_loop - in_work);
+        good[3] = near(share(2), in_part);
+        printf("# procedure %.3f, loop %.3f (own %.3f), region %.3f\n", share(0), share(1),
+               exclusive(1), share(2));
+    }
+    ok(anew, "another generation begins anew");
+    ok(good[0], "the procedure's share");
+    ok(good[1], "the loop's, with it");
+    ok(good[2], "and without");
+    ok(good[3], "the region's");
+}
+
+static void test_open(void)
+{
+    struct plan p = named();
+    LOUPE_LOOP(LOOP)
+    spin(3000000);
+    loupe_runtime_begin("part");
+    set(&p);
+    call_work(3000000);
+    loupe_runtime_begin("other");
+    loupe_runtime_end("other");
+    ok(read_path() && path.generation == shared->generation && share(1) > 0.99 && share(2) > 0.99,
+       "what is open at the start counts from there");
+    ok(share(0) > 0.05, "what is called then from its entry");
+    ok(exclusive(1) < 0.01, "of two that are open the inner one has the time");
+    loupe_runtime_end("part");
+}
+
+static void test_off(void)
+{
+    struct plan p = {.on = 0};
+    set(&p);
+    call_work(10);
+    loupe_runtime_begin("other");
+    loupe_runtime_end("other");
+    ok(read_path() && path.ended && path.generation + 1 == shared->generation,
+       "off: the path that was stays as it was");
+    int64_t length = path.length;
+    call_work(300000);
+    ok(read_path() && path.length == length, "and grows no more");
+}
+
+/* Whether this thread had the processor all the time since. */
+static bool undisturbed(const struct timespec since[2])
+{
+    struct timespec real, own;
+    clock_gettime(CLOCK_MONOTONIC, &real);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
+    double passed =
+        (double)(real.tv_sec - since[0].tv_sec) * 1e9 + (double)(real.tv_nsec - since[0].tv_nsec);
+    double used =
+        (double)(own.tv_sec - since[1].tv_sec) * 1e9 + (double)(own.tv_nsec - since[1].tv_nsec);
+    return used > 0.97 * passed;
+}
+
+static void visit_often(int visits)
+{
+    for (int i = 0; i < visits; i++) {
+        call_work(60);
+        spin(60);
+    }
+}
+
+/* A bucket of everything, in bursts: as much in the procedure as outside. Bursts do not see who
+ * else takes the processor, so only a try without others counts. */
+static void test_bucket(void)
+{
+    struct plan p = {.on = 1, .searching = 1, .items = 1, .count = 1};
+    p.ranges[0] = (struct plan_range){0, UINT64_MAX, 0, 0};
+    visit_often(200000); /* until it is sampled */
+    bool within = false;
+    uint64_t before = timed_calls();
+    int tries = 0, calm = 0;
+    for (; tries < 60 && !within; tries++) {
+        struct timespec since[2];
+        set(&p);
+        clock_gettime(CLOCK_MONOTONIC, &since[0]);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &since[1]);
+        visit_often(100000);
+        if (!undisturbed(since) || !read_path())
+            continue;
+        calm++;
+        within = share(0) > 0.35 && share(0) < 0.65;
+        printf("# share %.3f\n", share(0));
+    }
+    uint64_t timed = timed_calls() - before;
+    ok(timed < (uint64_t)tries * 50000, "a bucket follows the budget");
+    ok(within || calm < 5, "its share is that of all visits%s",
+       within ? "" : " # SKIP others have the processor all the time");
+    p.searching = 1;
+    set(&p);
+    LOUPE_LOOP(LOOP)
+    spin(3000000);
+    loupe_runtime_begin("part");
+    spin(3000000);
+    loupe_runtime_end("part");
+    ok(read_path() && path.item[0].share == 0, "it holds neither loops nor regions");
+}
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    if (!getenv(PLACE_ENV_JOB_DIR))
+        return probing_start(argv, "budget=2%");
+    dir = open(getenv(PLACE_ENV_JOB_DIR), O_RDONLY | O_DIRECTORY);
+    if (dir < 0 || plan_make(dir) || !(shared = plan_open(dir)))
+        return 1;
+    test_always();
+    test_shares();
+    test_open();
+    test_off();
+    test_bucket();
+    return tap_done();
+}

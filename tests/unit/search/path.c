@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* The search for the greatest items of a path, on paths that stay the same from interval to
+ * interval: procedures that call each other as a tree, each with a time of its own. */
+#include "search/path.h"
+
+#include "lib/tap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEYS_MOST = 3000 };
+
+static uint64_t seed = 1;
+
+static uint64_t next_random(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+struct procedure {
+    uint64_t key;
+    int64_t time;  /* its own */
+    size_t parent; /* who calls it, further to the front; its own number: nobody */
+};
+
+struct program {
+    struct procedure all[KEYS_MOST];
+    uint64_t keys[KEYS_MOST]; /* sorted */
+    size_t count;
+    int64_t length;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* A few procedures have most of the time, as in programs. */
+static void make_program(struct program *p, size_t count)
+{
+    p->count = count;
+    p->length = (int64_t)(next_random() % 1000); /* outside of all */
+    for (size_t i = 0; i < count; i++) {
+        bool large = next_random() % count < 8;
+        int64_t time = (int64_t)(next_random() % 1000) * (large ? (int64_t)count : 1);
+        p->all[i] =
+            (struct procedure){next_random(), time, i ? (size_t)(next_random() % (i + 1)) : 0};
+        p->keys[i] = p->all[i].key;
+        p->length += time;
+    }
+    qsort(p->keys, count, sizeof *p->keys, by_value);
+}
+
+static int bucket_of(const struct path_search *s, uint64_t key)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (key >= s->ranges[i].from && key <= s->ranges[i].to)
+            return (int)i;
+    return -1;
+}
+
+/* What the runtime would measure: time is the innermost item's that is active. */
+static void measure(const struct program *p, const struct path_search *s, int64_t *shares)
+{
+    memset(shares, 0, PATH_SEARCH_RANGES * sizeof *shares);
+    for (size_t i = 0; i < p->count; i++) {
+        size_t at = i;
+        int bucket = bucket_of(s, p->all[at].key);
+        while (bucket < 0 && p->all[at].parent != at) {
+            at = p->all[at].parent;
+            bucket = bucket_of(s, p->all[at].key);
+        }
+        if (bucket >= 0)
+            shares[bucket] += p->all[i].time;
+    }
+}
+
+static bool in_order(const struct path_search *s)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (s->ranges[i].from > s->ranges[i].to || (i && s->ranges[i].from <= s->ranges[i - 1].to))
+            return false;
+    return s->count <= 2 * s->top;
+}
+
+struct result {
+    bool order, ended, found, enough, few;
+    uint32_t steps;
+};
+
+static struct result search(const struct program *p, uint32_t top, bool early)
+{
+    struct path_search s;
+    int64_t shares[PATH_SEARCH_RANGES];
+    struct result r = {.order = true, .found = true, .enough = true};
+    /* at first only some, or none, may be known */
+    path_search_begin(&s, top, p->keys, early ? next_random() % 2 : p->count);
+    for (int i = 0; i < 100 && !s.done; i++) {
+        r.order &= in_order(&s);
+        measure(p, &s, shares);
+        path_search_step(&s, p->length, shares, p->keys, p->count);
+    }
+    r.ended = s.done;
+    r.steps = s.steps;
+    r.few = s.count <= top;
+    for (size_t i = 0; i < p->count; i++)
+        if (p->all[i].time * top >= p->length)
+            r.found &= bucket_of(&s, p->all[i].key) >= 0;
+    measure(p, &s, shares); /* with what was dropped in the share of who called it */
+    for (uint32_t i = 0; i < s.count; i++)
+        r.enough &= s.ranges[i].from == s.ranges[i].to && shares[i] * top >= p->length;
+    return r;
+}
+
+static void test_random(void)
+{
+    static struct program p;
+    struct result all = {true, true, true, true, true, 0};
+    bool fast = true;
+    for (int i = 0; i < 3000; i++) {
+        size_t count = 1 + next_random() % (i % 10 ? 200 : KEYS_MOST);
+        make_program(&p, count);
+        struct result r = search(&p, 1 + (uint32_t)(next_random() % PATH_SEARCH_TOP_MAX), i % 3);
+        uint32_t steps = 2;
+        while (count >> steps)
+            steps++;
+        all.order &= r.order;
+        all.ended &= r.ended;
+        all.found &= r.found;
+        all.enough &= r.enough;
+        all.few &= r.few;
+        fast &= r.steps <= steps + 2;
+    }
+    ok(all.order, "ranges are sorted, disjoint, and at most 2m");
+    ok(all.ended, "it ends");
+    ok(fast, "after some log2(keys) intervals");
+    ok(all.found, "every item with at least 1/m of the path is found");
+    ok(all.enough, "what is found is one key each, with at least 1/m of the path");
+    ok(all.few, "at most m are");
+}
+
+static void test_edges(void)
+{
+    struct path_search s;
+    const uint64_t keys[] = {0, 5, 6, UINT64_MAX};
+    int64_t shares[PATH_SEARCH_RANGES] = {0};
+    path_search_begin(&s, 2, keys, 4);
+    ok(s.count == 4 && s.ranges[0].from == 0 && s.ranges[3].to == UINT64_MAX &&
+           bucket_of(&s, 5) != bucket_of(&s, 6),
+       "as many buckets as keys");
+    ok(!path_search_step(&s, 0, shares, keys, 4) && s.count == 4 && !s.done,
+       "an interval in which the path did not grow says nothing");
+    shares[0] = 50;
+    shares[3] = 49;
+    ok(path_search_step(&s, 100, shares, keys, 4) && s.done && s.count == 1 &&
+           s.ranges[0].from == 0 && s.ranges[0].to == 0 && s.covered > 0.49 && s.covered < 0.51,
+       "exactly 1/m is enough, less is not; what is covered");
+    ok(!path_search_step(&s, 100, shares, keys, 4), "what is done stays");
+    path_search_begin(&s, 3, NULL, 0);
+    ok(s.count == 6 && bucket_of(&s, 0) == 0 && bucket_of(&s, UINT64_MAX) == 5,
+       "without a key all that there could be");
+    memset(shares, 0, sizeof shares);
+    ok(path_search_step(&s, 100, shares, NULL, 0) && s.done && s.count == 0,
+       "nothing has so much: that is an answer, too");
+    path_search_begin(&s, 2, keys, 4);
+    for (int i = 0; i < 4; i++)
+        shares[i] = 80 - i;
+    ok(path_search_step(&s, 100, shares, keys, 4) && s.count == 2 && s.covered <= 1,
+       "estimates that are too high do not make more than m");
+    path_search_begin(&s, 1000, keys, 4);
+    ok(s.top == PATH_SEARCH_TOP_MAX, "more than there is room for");
+}
+
+int main(void)
+{
+    test_edges();
+    test_random();
+    return tap_done();
+}
