@@ -10,6 +10,7 @@ A log has a line per event, in the order of one process; moments are ticks of vi
     enter ITEM AT, leave ITEM AT
     send BEGIN ID                  what others may meet: a send, an arrival, a posted receive
     meet BEGIN END SYNC [ID,...]   a communication, how long it waited, and for whom; "-" for nobody
+    lost TICKS AT                  for so long before the next event it had no processor
     end AT
 
 and an ID is RANK:GENERATION:SERIAL.
@@ -91,16 +92,26 @@ class _Process:
     def __init__(self, graph, rank):
         self.graph, self.rank = graph, rank
         self.node, self.stack = None, Stack(rank)
+        self.lost = 0
 
     def go(self, at, kind, less=0, mpi=False):
         """The next node, `at` that moment; `less`: so much of the time until then it waited."""
         node = Node(self.rank, at, kind)
         self.graph.nodes.append(node)
         if self.node:
-            Arc(self.node, node, at - self.node.at - less, self.stack.active(),
-                self.stack.innermost(), mpi)
+            self.lose(Arc(self.node, node, at - self.node.at - less, self.stack.active(),
+                          self.stack.innermost(), mpi))
         self.node = node
         return node
+
+    def lose(self, arc):
+        """Takes off what was lost: of this arc, then of those before, as far as nobody was told."""
+        while self.lost and arc:
+            part = min(self.lost, arc.length)
+            arc.length -= part
+            self.lost -= part
+            told = arc.tail.kind in ("send", "begin", "start") or not arc.tail.inward
+            arc = None if told else arc.tail.inward[0]
 
     def line(self, words):
         kind = words[0]
@@ -122,6 +133,8 @@ class _Process:
             node = self.go(begin, "begin")
             self.graph.meetings += [(node, m) for m in met]
             self.go(end, "done", sync, True)
+        elif kind == "lost":
+            self.lost += int(words[1])
         elif kind == "end":
             self.go(int(words[1]), kind)
         else:

@@ -86,6 +86,18 @@ def rendezvous():
     lt.equal(numbers(g, 1, 2), [64, (50, 50, 19), (10, 10, 54)], "the sender depends on the receiver")
 
 
+def preempted():
+    # Item 1 from 10 to 40, 20 of it without a processor, which is seen at its end: 10 are left. Then
+    # 8 more until the send at 50, which had 10 since then: 2. Then 25 of 30 until the end, so 5; the
+    # length is 10 + 10 + 2 + 5.
+    g = graph("start 1 0; enter 1 10; lost 20 41; leave 1 40; lost 8 51; send 50 0:1:1; lost 25 80; "
+              "end 80")
+    lt.equal(numbers(g, 1), [27, (10, 10, 17)], "time without a processor is of no path")
+    # More than has passed since the last event: the item has had the rest.
+    g = graph("start 1 0; enter 1 10; leave 1 40; lost 15 45; send 45 0:1:1; end 45")
+    lt.equal(numbers(g, 1), [30, (20, 20, 10)], "also if it is seen later")
+
+
 def several_met():
     # Rank 2 waits for both others at once: the longer of the two counts for the path, and for each
     # item the one that is longer without it. Rank 0: 30 of item 1, 10 of none. Rank 1: 35 of item 2.
@@ -217,5 +229,5 @@ def brute_force():
     lt.ok(differ > 10, "in which another path takes over often", differ)
 
 
-lt.main(alone, recursion, message, early, collective, rendezvous, several_met, mixed_paths,
+lt.main(alone, recursion, message, early, collective, rendezvous, preempted, several_met, mixed_paths,
         generations, samples, bad, brute_force)
