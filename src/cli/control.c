@@ -5,6 +5,7 @@
 #include "record/place.h"
 #include "record/plan.h"
 #include "record/reader.h"
+#include "search/path.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -62,4 +63,27 @@ static void tell(struct record_control *control, const void *data)
 int control_tell(const struct job *job, uint32_t generation)
 {
     return control_each(job, false, tell, &generation);
+}
+
+int control_path(const struct job *job, enum control_path what)
+{
+    int dir = place_open_dir(job->dir), err = 0;
+    if (dir < 0)
+        return dir;
+    struct plan *shared = plan_open(dir), plan;
+    close(dir);
+    if (!shared || !plan_read(shared, &plan))
+        err = -EPROTO;
+    else if (what == CONTROL_PATH_RESET && !plan.on)
+        err = -ENODATA;
+    uint32_t generation = shared ? shared->generation : 0;
+    if (!err && (what == CONTROL_PATH_RESET || plan.on != (what == CONTROL_PATH_ON))) {
+        plan.on = what != CONTROL_PATH_OFF;
+        if (plan.on && !plan.items && !plan.top)
+            plan.top = PATH_SEARCH_TOP;
+        generation = plan_change(shared, &plan);
+        err = generation ? 0 : -EBUSY;
+    }
+    plan_close(shared);
+    return err ? err : control_tell(job, generation);
 }

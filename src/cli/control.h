@@ -14,4 +14,10 @@ int control_each(const struct job *job, bool warn, control_act *act, const void 
 /* Tells all of them that the plan of the critical path has this generation. */
 int control_tell(const struct job *job, uint32_t generation);
 
+/* Off, or on with what was selected before (else the search); a reset is a new beginning with the
+ * same. Processes of the job that begin later see the plan. How many know it already; -ENODATA: it
+ * is off and cannot be reset, -errno. */
+enum control_path { CONTROL_PATH_ON, CONTROL_PATH_OFF, CONTROL_PATH_RESET };
+int control_path(const struct job *job, enum control_path what);
+
 #endif

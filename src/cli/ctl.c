@@ -3,16 +3,12 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/control.h"
-#include "record/place.h"
-#include "record/plan.h"
-#include "search/path.h"
 #include "tree/job.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum what { ON, OFF, RESET, BUDGET };
 
@@ -41,31 +37,6 @@ static void apply(struct record_control *control, const void *data)
             after += 1u << RECORD_CONTROL_RESET_SHIFT;
     } while (!__atomic_compare_exchange_n(&control->word, &before, after, false, __ATOMIC_RELEASE,
                                           __ATOMIC_RELAXED));
-}
-
-/* Off, or on with what was selected before (else the search); a reset is a new beginning with the
- * same. Processes of the job that begin later see the plan. */
-static int switch_path(const struct job *job, enum what what)
-{
-    int dir = place_open_dir(job->dir), err = 0;
-    if (dir < 0)
-        return dir;
-    struct plan *shared = plan_open(dir), plan;
-    close(dir);
-    if (!shared || !plan_read(shared, &plan))
-        err = -EPROTO;
-    else if (what == RESET && !plan.on)
-        err = -ENODATA;
-    uint32_t generation = shared ? shared->generation : 0;
-    if (!err && (what == RESET || plan.on != (what == ON))) {
-        plan.on = what != OFF;
-        if (plan.on && !plan.items && !plan.top)
-            plan.top = PATH_SEARCH_TOP;
-        generation = plan_change(shared, &plan);
-        err = generation ? 0 : -EBUSY;
-    }
-    plan_close(shared);
-    return err ? err : control_tell(job, generation);
 }
 
 static int parse_budget(const char *value, struct action *action)
@@ -112,8 +83,8 @@ static int run(int argc, char **argv)
                   err == -ENOENT ? "no such job" : strerror(-err));
         return EXIT_LOUPE;
     }
-    int count =
-        action.path ? switch_path(job, action.what) : control_each(job, true, apply, &action);
+    int count = action.path ? control_path(job, (enum control_path)action.what)
+                            : control_each(job, true, apply, &action);
     if (count == -ENODATA)
         log_error("job %s: the critical path is off; switch it on first", job->id);
     else if (count < 0)

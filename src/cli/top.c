@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "binary/resolve.h"
 #include "cli/command.h"
+#include "cli/control.h"
 #include "cli/procs.h"
 #include "cli/show.h"
 #include "tree/node.h"
@@ -135,10 +136,18 @@ static int show_once(struct watched *w, struct view_options view)
     return status;
 }
 
+static int switch_path(void *data, bool on)
+{
+    const struct watched *w = data;
+    int told = control_path(w->job, on ? CONTROL_PATH_ON : CONTROL_PATH_OFF);
+    return told < 0 ? told : 0;
+}
+
 static int show_live(struct watched *w, const struct view_options *view)
 {
     struct top_source source = {.read = read_watched,
                                 .data = w,
+                                .switch_path = switch_path,
                                 .interval_s = values.interval,
                                 .by = view->by,
                                 .waits = view->waits,

@@ -387,7 +387,7 @@ struct record_path {
     uint32_t version;     /* odd while it changes */
     uint32_t generation;  /* of the plan; 0: not started */
     int64_t offset;       /* virtual now less the length; grows by waiting */
-    uint64_t waits;       /* real ticks: inside a communication since then; 0: it is computing */
+    uint64_t waits;       /* virtual ticks: inside a communication since then; 0: it is computing */
     int64_t mpi;          /* of the length: inside communications, not waiting */
     uint32_t active;      /* items, a bit each */
     uint32_t innermost;   /* item; RECORD_PATH_NO_ITEM: none */

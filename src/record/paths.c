@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The critical path of a block, as readers see it. The record says what was when it changed last;
- * what has gone on since is in the length and in every active item alike. The version covers the
- * thread's delay too where a communication ends: there both change together.
+ * what has gone on since is in the length and in every active item alike.
  */
 #include "base/alloc.h"
 #include "record/visit.h"
@@ -44,10 +43,8 @@ static uint64_t grown_until(const struct visit *v, const struct record_path *p, 
 {
     if (p->ended)
         return p->ended;
-    uint64_t until = m.now - v->margin;
-    if (p->waits && (int64_t)(p->waits - until) < 0)
-        until = p->waits;
-    return until - m.delay;
+    uint64_t until = m.now - v->margin - m.delay;
+    return p->waits && (int64_t)(p->waits - until) < 0 ? p->waits : until;
 }
 
 static bool valid(const struct record_path *p)

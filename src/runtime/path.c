@@ -48,6 +48,7 @@ static void clear(struct path *p, const struct plan *plan, int64_t at)
     __atomic_thread_fence(__ATOMIC_RELEASE);
     memset((char *)r + sizeof version, 0, sizeof *r - sizeof version);
     r->offset = at;
+    r->began = clock_now();
     r->innermost = RECORD_PATH_NO_ITEM;
     r->strip_shift = PATH_STRIP_FIRST;
     p->items = r->items = items_of(plan);

@@ -154,7 +154,7 @@ void path_wait(struct thread *t, uint32_t item, uint64_t begin, int64_t delay)
     if (UNLIKELY(p->statement != RECORD_PATH_NO_ITEM))
         leave_statement(t, at); /* the last one was left by longjmp */
     p->begin = p->last = at;
-    p->record->waits = begin;
+    p->record->waits = (uint64_t)at;
     if (item != RECORD_PATH_NO_ITEM) {
         p->statement = item;
         path_enter(t, item, at);

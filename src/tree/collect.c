@@ -209,7 +209,7 @@ static uint32_t add_node(struct collect *c, const struct key *key)
     if (key->call == RECORD_CALL_REGION) {
         node.kind = GRAPH_REGION;
         node.name = c->names.list[key->name].text;
-        node.key = plan_region(node.name);
+        node.key = plan_region(plan_name(node.name));
     } else if (key->call == RECORD_CALL_OTHERS) {
         node.name = (char *)"(other statements)";
     } else if (call_name(key->call)) {
