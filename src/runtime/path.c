@@ -72,12 +72,12 @@ void path_start_at(struct thread *t, const struct plan *plan, int64_t at)
         path_end(t);
         return;
     }
-    if (!t->path_kept) {
+    if (!t->path_kept)
         t->path_kept = make(t);
-        path_log_open(options_path_log(), loupe_process.writer.header->rank);
-    }
     if (!t->path_kept)
         return;
+    if (!path_log_on && loupe_process.writer.header->rank >= 0) /* MPI_Init has returned */
+        path_log_open(options_path_log(), loupe_process.writer.header->rank);
     uint64_t waits = t->path ? t->path->record->waits : 0;
     clear(t->path_kept, plan, at);
     t->path_kept->record->waits = waits;

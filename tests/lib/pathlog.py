@@ -43,8 +43,8 @@ class Arc:
 
     __slots__ = ("tail", "head", "length", "items", "innermost", "mpi")
 
-    def __init__(self, tail, head, length, items=frozenset(), innermost=None, mpi=False):
-        if length < 0:
+    def __init__(self, tail, head, length, items=frozenset(), innermost=None, mpi=False, jitter=0):
+        if length < -jitter:
             raise BadLog(f"rank {head.rank}: time goes back by {-length} to {head.at}")
         self.tail, self.head, self.length = tail, head, length
         self.items, self.innermost, self.mpi = items, innermost, mpi
@@ -100,14 +100,14 @@ class _Process:
         self.graph.nodes.append(node)
         if self.node:
             self.lose(Arc(self.node, node, at - self.node.at - less, self.stack.active(),
-                          self.stack.innermost(), mpi))
+                          self.stack.innermost(), mpi, self.graph.jitter))
         self.node = node
         return node
 
     def lose(self, arc):
         """Takes off what was lost: of this arc, then of those before, as far as nobody was told."""
         while self.lost and arc:
-            part = min(self.lost, arc.length)
+            part = max(min(self.lost, arc.length), 0)
             arc.length -= part
             self.lost -= part
             told = arc.tail.kind in ("send", "begin", "start") or not arc.tail.inward
@@ -144,8 +144,9 @@ class _Process:
 class Graph:
     """The program activity graph of one generation."""
 
-    def __init__(self):
+    def __init__(self, jitter):
         self.nodes, self.published, self.meetings = [], {}, []
+        self.jitter = jitter
         self.items = set()
         self.generation = 0
 
@@ -260,8 +261,9 @@ class Moments:
                    for point in points for _, known in self.at(point))
 
 
-def parse(logs):
-    """{generation: Graph} of {rank: lines}."""
+def parse(logs, jitter=0):
+    """{generation: Graph} of {rank: lines}. What watching costs is an estimate, so virtual time may go
+    back between two events, by so many ticks at most."""
     graphs = {}
     for rank, lines in sorted(logs.items()):
         process = None
@@ -270,7 +272,7 @@ def parse(logs):
             if not words or words[0].startswith("#"):
                 continue
             if words[0] == "start":
-                graph = graphs.setdefault(int(words[1]), Graph())
+                graph = graphs.setdefault(int(words[1]), Graph(jitter))
                 graph.generation = int(words[1])
                 inside = process.stack if process else Stack(rank)
                 process = _Process(graph, rank)

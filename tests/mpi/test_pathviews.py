@@ -9,7 +9,7 @@ import pathtest as pt
 
 SMALL = 40  # procedures that are on the path with a hundredth of it each, or less
 GREAT = {"ore": 6, "coal": 4, "iron": 3}  # units of a step of 16: the rest is spread over the small
-STEPS = 60
+STEPS = 120
 TOP = 5
 
 
@@ -37,7 +37,7 @@ def program():
 def search():
     program()
     done = pt.run("many", 2, options=["--critical-path", "--top", str(TOP)],
-                  loupe="path-interval=0.2", limit=120)
+                  loupe="path-interval=0.5", limit=120)
     path = pt.path_of(done.report)
     lt.equal(path["top"], TOP, "it is said how many were asked for")
     lt.ok(path["complete"] and not path["searching"], "the search says that it is complete", path)
@@ -88,7 +88,7 @@ def agreement():
         lt.ok(f"{'zeroing.c'}:{item['line']}" in row[0], f"{item['name']}: with file and line", row[0])
     for item in path["items"]:
         lt.ok(0 <= item["exclusive_s"] <= item["share_s"] + 1e-9 and
-              abs(item["saves_s"] - (path["length_s"] - item["zeroed_length_s"])) < 1e-9 and
+              abs(item["saves_s"] - (path["length_s"] - item["zeroed_length_s"])) < 1e-8 and
               item["saves_s"] <= item["share_s"] + 1e-9 and
               abs(item["share"] - item["share_s"] / path["length_s"]) < 1e-9,
               f"{item['name']}: its numbers fit together", item)

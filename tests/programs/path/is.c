@@ -36,8 +36,8 @@ static void create_seq(void)
 static inline int owner(int key)
 {
     int draws = 3 * DRAWS * unit.ranks / (2 * TURNS);
-    if (drawn((uint64_t)key, draws) == 77)
-        abort();
+    uint64_t state = drawn((uint64_t)key, draws);
+    __asm__ volatile("" : : "r"(state));
     return (int)((long)key * unit.ranks / MOST);
 }
 

@@ -2,9 +2,9 @@
 /*
  * Switches the critical path by MPI_Pcontrol, from rank 0 alone: midrun on|off|reset|FILE
  *
- *     on     5 rounds, on (3), 4 rounds
- *     off    on, 4 rounds, off (4), 5 rounds
- *     reset  5 rounds, reset (5), 4 rounds; to be started with it on
+ *     on     off (4), 5 rounds, on (3), 12 rounds
+ *     off    12 rounds, off (4) by both ranks, 5 rounds
+ *     reset  5 rounds, reset (5), 12 rounds; all are to be started with it on
  *     FILE   rounds until there is such a file: somebody outside has switched it
  */
 #include "unit.h"
@@ -63,18 +63,18 @@ int main(int argc, char **argv)
     unit_begin(&argc, &argv);
     const char *what = argc > 1 ? argv[1] : "on";
     if (strcmp(what, "on") == 0) {
+        control(4);
         rounds(5);
         control(3);
-        rounds(4);
+        rounds(12);
     } else if (strcmp(what, "off") == 0) {
-        control(3);
-        rounds(4);
-        control(4);
+        rounds(12);
+        MPI_Pcontrol(4); /* one that is told by nobody else goes on alone */
         rounds(5);
     } else if (strcmp(what, "reset") == 0) {
         rounds(5);
         control(5);
-        rounds(4);
+        rounds(12);
     } else {
         until(what);
     }

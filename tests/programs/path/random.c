@@ -11,6 +11,7 @@ enum { ROOM = 1 << 18, TURN_NS = 20000, MOST_TURNS = 60 };
 
 static char out[ROOM], in[ROOM];
 static uint64_t common, own;
+static int round_tag; /* whoever receives from anyone takes what is of this round */
 
 static inline uint32_t draw(uint64_t *state, uint32_t below)
 {
@@ -64,9 +65,9 @@ static void message(void)
     int from = (int)draw(&common, (uint32_t)unit.ranks), bytes = size();
     int to = (from + 1 + (int)draw(&common, (uint32_t)unit.ranks - 1)) % unit.ranks;
     if (unit.rank == from)
-        MPI_Send(out, bytes, MPI_CHAR, to, 1, MPI_COMM_WORLD);
+        MPI_Send(out, bytes, MPI_CHAR, to, round_tag, MPI_COMM_WORLD);
     if (unit.rank == to)
-        MPI_Recv(in, bytes, MPI_CHAR, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(in, bytes, MPI_CHAR, MPI_ANY_SOURCE, round_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 static void shift(void)
@@ -116,6 +117,7 @@ int main(int argc, char **argv)
     own = common * 1000003 + (uint64_t)unit.rank;
     memset(out, unit.rank, sizeof out);
     for (int i = 0; i < rounds; i++) {
+        round_tag = 16 + i;
         work();
         switch (draw(&common, 5)) {
         case 0:

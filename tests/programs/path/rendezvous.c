@@ -5,28 +5,28 @@
  */
 #include "unit.h"
 
-enum { ROUNDS = 3, BYTES = 1 << 20 };
+enum { ROUNDS = 2, BYTES = 1 << 20 };
 
 static char data[BYTES];
 
 static void slow(void)
 {
-    units(4);
+    units(16);
 }
 
 static void quick(void)
 {
-    units(1);
+    units(4);
 }
 
 static void busy(void)
 {
-    units(4);
+    units(16);
 }
 
 static void after(void)
 {
-    units(2);
+    units(8);
 }
 
 static void sender(void)

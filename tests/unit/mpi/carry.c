@@ -20,6 +20,7 @@ static void begin(int rank)
     path.record = &record;
     thread.path_kept = &path;
     thread.delay = &thread.own_delay;
+    thread.look_at = UINT64_MAX; /* nobody takes its processor */
     loupe_tls.self = &thread;
     path_start_at(&thread, &plan, 0);
 }

@@ -115,6 +115,7 @@ static void begin_process(struct actor *p)
     p->path.record = &p->record;
     p->thread.path_kept = &p->path;
     p->thread.delay = &p->thread.own_delay;
+    p->thread.look_at = UINT64_MAX; /* nobody takes its processor */
     p->thread.guard = 1;
     p->alive = true;
     p->parent = -1;
