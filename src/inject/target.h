@@ -62,6 +62,9 @@ struct target_pause {
 /* All of them, or none, in one stop. -errno. */
 int target_patch(struct target *target, const struct target_patch *patches, size_t count,
                  struct target_pause *pause);
+/* This one alone could be made now: the same mapping, with those bytes (-ESTALE is about another).
+ */
+bool target_patch_fits(struct target *target, const struct target_patch *patch);
 /* The same for many processes of one binary: stopped together. */
 int targets_patch(struct target **targets, size_t target_count, const struct target_patch *patches,
                   size_t count, struct target_pause *pause);
