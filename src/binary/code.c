@@ -60,7 +60,7 @@ static void forget(struct code_file *file, uint32_t part)
     const struct code_part *p = &file->parts[part];
     uint8_t *map = file_map(file, p->start);
     for (uint64_t k = 0; map && k < p->end - p->start; k++)
-        map[k] &= (uint8_t) ~(MAP_START | MAP_INSIDE | MAP_LEADER);
+        map[k] &= (uint8_t) ~(MAP_START | MAP_INSIDE | MAP_LEADER | MAP_WINDOW);
 }
 
 static void look_again(struct code_file *file, uint32_t part)

@@ -20,7 +20,8 @@ enum {
     MAP_INSIDE = 2,  /* a later byte of one */
     MAP_TARGET = 4,  /* some branch of the file leads here */
     MAP_POINTED = 8, /* a pointer, landing pad or table may lead here */
-    MAP_LEADER = 16  /* a block begins here */
+    MAP_LEADER = 16, /* a block begins here */
+    MAP_WINDOW = 32  /* some point's window has it */
 };
 
 struct code_load { /* bytes of the file at an address */
@@ -193,7 +194,8 @@ struct flow {
     size_t pad_count, pad_room;
     struct flow_block *blocks;
     size_t block_count, block_room;
-    const char *why;    /* it was not understood */
+    uint64_t measured_table, measured; /* the last table without a bound, and its entries */
+    const char *why;                   /* it was not understood */
     bool doubtful;      /* by rules that may be wrong: then no code may be left over */
     bool loops_back;    /* some branch of its own leads to its entry */
     uint32_t pads_live; /* what landing pads read: any call may lead there */

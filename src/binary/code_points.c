@@ -41,7 +41,7 @@ static uint64_t padding(const struct flow *flow, uint64_t address, uint64_t want
         struct insn i;
         uint8_t *map = file_map(flow->file, address);
         uint32_t part = parts_find(flow->file, address);
-        if (!map || *map & ~MAP_LEADER ||
+        if (!map || *map & ~(MAP_LEADER | MAP_WINDOW) ||
             (part != PART_NONE && flow->file->parts[part].start == address) ||
             !insn_decode(text->bytes + (address - text->start), text->end - address, address, &i) ||
             (i.kind != INSN_NOP && text->bytes[address - text->start] != 0xcc))
@@ -54,7 +54,7 @@ static uint64_t padding(const struct flow *flow, uint64_t address, uint64_t want
 
 /* Five bytes or more around `index`, from instruction `first` on; false: not from there. */
 static bool try_from(const struct flow *flow, const struct flow_block *block, uint32_t first,
-                     uint32_t index, struct window *w)
+                     uint32_t index, bool call_last, struct window *w)
 {
     uint32_t end = block->first + block->count, i = first;
     w->start = flow->insns[first].address;
@@ -64,7 +64,7 @@ static bool try_from(const struct flow *flow, const struct flow_block *block, ui
         if (i > index && w->end - w->start >= JUMP_BYTES)
             break;
         if (insn->flags & INSN_FIXED || (i > first && entered(flow, insn->address)) ||
-            (i > index && is_call(insn)))
+            (i > index && is_call(insn) && !call_last))
             return false;
         w->end = insn->address + insn->length;
         if (is_call(insn)) { /* its return address is the window's end */
@@ -82,6 +82,16 @@ static bool try_from(const struct flow *flow, const struct flow_block *block, ui
 static bool overlaps(const struct code_point *p, const struct window *w)
 {
     return p->way == CODE_JUMP && p->window < w->end && w->start < p->window + p->window_bytes;
+}
+
+/* Few windows touch another: that is seen without looking at all of them. */
+static bool taken(const struct flow *flow, const struct window *w)
+{
+    const uint8_t *map = file_map(flow->file, w->start);
+    uint8_t all = 0;
+    for (uint64_t k = 0; k < w->end - w->start; k++)
+        all |= map[k];
+    return all & MAP_WINDOW;
 }
 
 static bool disjoint(const struct code_body *body, const struct code_point *self,
@@ -104,8 +114,8 @@ static bool find_window(const struct flow *flow, const struct code_body *body,
     bool found = false;
     struct window wide;
     for (uint32_t first = index;; first--) {
-        if (try_from(flow, block, first, index, w)) {
-            if (disjoint(body, point, w))
+        if (try_from(flow, block, first, index, false, w)) {
+            if (!taken(flow, w) || disjoint(body, point, w))
                 return true;
             wide = *w;
             found = true;
@@ -117,6 +127,8 @@ static bool find_window(const struct flow *flow, const struct code_body *body,
     }
     if (found)
         *w = wide;
+    else if (point->kind == CODE_ENTRY) /* a call may be the last: it returns behind the window */
+        found = try_from(flow, block, index, index, true, w);
     return found;
 }
 
@@ -185,12 +197,15 @@ void window_choose(const struct flow *flow, struct code_body *body, struct code_
     }
     if (!find_window(flow, body, point, block, index, &w)) {
         no_window(flow, point, "five bytes are not to be had there");
-    } else if (!unite(body, point, &w)) {
+    } else if (taken(flow, &w) && !unite(body, point, &w)) {
         no_window(flow, point, "other points need the bytes there");
     } else {
         point->way = CODE_JUMP;
         point->window = w.start;
         point->window_bytes = (uint8_t)(w.end - w.start);
+        uint8_t *map = file_map(flow->file, w.start);
+        for (uint64_t k = 0; k < w.end - w.start; k++)
+            map[k] |= MAP_WINDOW;
     }
 }
 

@@ -254,10 +254,12 @@ static bool plausible(const struct flow *flow, uint64_t target)
 }
 
 /* How many entries are good; with a bound, all of them or 0. */
-static uint64_t measure(const struct flow *flow, const struct value *v, uint64_t bound)
+static uint64_t measure(struct flow *flow, const struct value *v, uint64_t bound)
 {
     unsigned size = v->kind == V_ENTRY8 ? 8 : 4;
     uint64_t k = 0;
+    if (!bound && flow->measured_table == v->table) /* interpreters have many jumps by one */
+        return flow->measured;
     for (; k < (bound ? bound : ENTRIES_MOST); k++) {
         bool there;
         uint64_t target = entry(flow, v, k, &there);
@@ -265,6 +267,10 @@ static uint64_t measure(const struct flow *flow, const struct value *v, uint64_t
             break;
         if (!bound && k && referred(flow, v->table + k * size))
             break;
+    }
+    if (!bound) {
+        flow->measured_table = v->table;
+        flow->measured = k;
     }
     return bound && k < bound ? 0 : k;
 }
@@ -302,7 +308,7 @@ static void take(struct flow *flow, uint64_t jump, const struct value *v, uint64
 
 /* The table's address was put into a register far away, or kept on the stack: any that the
  * procedure mentions, if one and only one of them fits. */
-static bool guess(const struct flow *flow, struct value *v, uint64_t bound, bool any_register)
+static bool guess(struct flow *flow, struct value *v, uint64_t bound, bool any_register)
 {
     uint64_t found = 0;
     for (size_t i = 0; i < flow->insn_count; i++) {
