@@ -57,9 +57,11 @@ struct emit_use {
 };
 
 /*
- * With CODE_TRAP the window is the one instruction at the point. Uses `after` a call are refused:
- * no frame of ours may be on the stack while it lasts; a point at the instruction behind it takes
- * them. At an edge (CODE_LOOP_*) the code runs only when it is taken.
+ * Where `way` is not CODE_JUMP it is a trap: `window` has 15 bytes from `address` (fewer are filled
+ * up), the result's window is the one instruction, and the first byte of `jump` is int3. Uses
+ * `after` a call are refused: no frame of ours may be on the stack while it lasts; a point at the
+ * instruction behind it takes them. At an edge (CODE_LOOP_*), and at an exit by a branch, the code
+ * runs only when it is taken.
  */
 struct emit_point {
     const struct code_point *point;

@@ -101,7 +101,7 @@ static bool measure(function *const *functions, bool chained)
     static const char *const names[KINDS] = {"plain",           "two_tsc",       "counter",
                                              "predicate_false", "four_counters", "wall_timer",
                                              "process_timer"};
-    double least[KINDS];
+    double least[KINDS] = {0};
     for (int b = 0; b < BATCHES; b++) {
         for (int k = 0; k < KINDS; k++) {
             if (k == PROCESS && b >= 10)

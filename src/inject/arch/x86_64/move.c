@@ -124,7 +124,7 @@ static void through_stack(struct assembly *a, const struct instruction *i)
     uint8_t modrm = i->bytes[i->modrm];
     int32_t offset = 0;
     if (modrm >> 6 == 1)
-        offset = (int8_t)i->bytes[i->modrm + 2];
+        offset = (i->bytes[i->modrm + 2] ^ 0x80) - 0x80; /* sign-extended */
     else if (modrm >> 6 == 2)
         memcpy(&offset, i->bytes + i->modrm + 2, sizeof offset);
     asm_bytes(a, i->bytes, i->modrm);

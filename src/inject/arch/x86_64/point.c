@@ -30,11 +30,30 @@ static uint64_t address_of(const struct emit_point *p)
     return p->point->address + p->bias;
 }
 
+/* A trap: the one instruction, how long it is nobody has said. */
+static int gather_one(struct generate *g, struct window *w)
+{
+    enum { LONGEST = 15 };
+    struct instruction only;
+    w->start = address_of(&w->points[0]);
+    for (size_t i = 0; i < w->count; i++) {
+        if (address_of(&w->points[i]) != w->start)
+            return generate_fail(g, -EINVAL, "a trap is for the points of one instruction");
+    }
+    if (!instruction_decode(w->points[0].window, LONGEST, w->start, &only))
+        return generate_fail(g, -EINVAL, "no instruction there");
+    memcpy(w->bytes, only.bytes, only.length);
+    w->length = only.length;
+    return 0;
+}
+
 static int gather(struct generate *g, struct window *w)
 {
     uint64_t end = 0;
     w->start = UINT64_MAX;
-    w->patched = w->points[0].point->way == CODE_TRAP ? 1 : JUMP;
+    w->patched = w->points[0].point->way == CODE_JUMP ? JUMP : 1;
+    if (w->patched == 1)
+        return gather_one(g, w);
     for (size_t i = 0; i < w->count; i++) {
         const struct code_point *p = w->points[i].point;
         uint64_t start = p->window + w->points[0].bias;
@@ -56,6 +75,21 @@ static int gather(struct generate *g, struct window *w)
     return 0;
 }
 
+/* An edge's code runs when it is taken: where the branch leads there, or behind the instruction. So
+ * does that of an exit by a branch under a condition. */
+enum when { BEFORE, TAKEN, BEHIND, NOWHERE };
+
+static enum when when(const struct emit_point *p, const struct instruction *i)
+{
+    const struct code_point *c = p->point;
+    bool edge = c->kind >= CODE_LOOP_ENTRY, branches = i->direct && !i->call && !i->jump;
+    if (!edge)
+        return c->kind == CODE_EXIT && branches ? TAKEN : BEFORE;
+    if (i->direct && !i->call && i->target == c->target + p->bias)
+        return i->jump ? BEFORE : TAKEN;
+    return c->target == c->address + i->length && !i->leaves && !i->call ? BEHIND : NOWHERE;
+}
+
 static int decode(struct generate *g, struct window *w)
 {
     unsigned found = 0;
@@ -63,8 +97,13 @@ static int decode(struct generate *g, struct window *w)
         struct instruction *i = &w->instructions[w->instruction_count++];
         if (!instruction_decode(w->bytes + offset, w->length - offset, w->start + offset, i))
             return generate_fail(g, -EINVAL, "no whole instructions in the window");
-        for (size_t p = 0; p < w->count; p++)
-            found += address_of(&w->points[p]) == i->address;
+        for (size_t p = 0; p < w->count; p++) {
+            if (address_of(&w->points[p]) != i->address)
+                continue;
+            found++;
+            if (when(&w->points[p], i) == NOWHERE)
+                return generate_fail(g, -ENOTSUP, "an edge that this instruction does not have");
+        }
         offset += i->length;
     }
     if (found != w->count)
@@ -79,19 +118,6 @@ static bool has_uses(const struct emit_point *p, bool after)
             return true;
     }
     return false;
-}
-
-/* An edge's code runs when it is taken: where the branch leads there, or behind the instruction. */
-enum when { BEFORE, TAKEN, BEHIND };
-
-static enum when when(const struct emit_point *p, const struct instruction *i)
-{
-    const struct code_point *c = p->point;
-    if (c->kind < CODE_LOOP_ENTRY || c->target == 0 || c->target == c->address)
-        return BEFORE;
-    if (i->direct && !i->call && i->target == c->target + p->bias)
-        return i->jump ? BEFORE : TAKEN;
-    return c->target == c->address + i->length ? BEHIND : BEFORE;
 }
 
 static void pieces(struct generate *g, const struct window *w, const struct instruction *i,

@@ -66,6 +66,10 @@ static const struct shape shapes[] = {
      {{CODE_LOOP_NEXT, 10, 5, 5, 7}, {CODE_LOOP_EXIT, 10, 12, 5, 7}, {CODE_ENTRY, 0, 0, 0, 5}},
      {6, 1, 1}},
     {"tail call", {0x48, 0x89, 0xf8, 0xe9, CALLEE - 8, 0, 0, 0}, {{CODE_EXIT, 3, 0, 3, 5}}, {1}},
+    {"exit by a branch, and the way on", /* test; je callee; lea; ret */
+     {0x48, 0x85, 0xff, 0x0f, 0x84, CALLEE - 9, 0, 0, 0, 0x48, 0x8d, 0x47, 0x01, 0xc3},
+     {{CODE_EXIT, 3, CALLEE, 3, 6}, {CODE_EXIT, 13, 0, 9, 5}},
+     {NEVER_KNOWN, NEVER_KNOWN}},
     {"branch over the rest, no edge",
      {0x48, 0x85, 0xff, 0x74, 0x05, 0x48, 0x8d, 0x47, 0x01, 0xc3, 0x48, 0x8d, 0x47, 0x02, 0xc3},
      {{CODE_ENTRY, 0, 0, 0, 5}},
@@ -201,8 +205,13 @@ static void refusals(struct fixture *f)
     f->add[0].value = &returned;
     error = emit_point(&f->p[0], (uint64_t)f->memory + 4096, f->memory + 4096, 2048, &result);
     ok(error == -ENOTSUP && result.why[0], "ret at an entry: %s", result.why);
+    f->points[0].kind = CODE_LOOP_NEXT;
+    f->points[0].target = 32;
+    error = emit_point(&f->p[0], (uint64_t)f->memory + 4096, f->memory + 4096, 2048, &result);
+    ok(error == -ENOTSUP && result.why[0], "edge to elsewhere: %s", result.why);
     lay_out(f, &shapes[2]); /* a trap at a call: it runs from its own copy */
     f->points[0].way = CODE_TRAP;
+    f->points[0].window_bytes = 0;
     error = emit_point(&f->p[0], (uint64_t)f->memory + 4096, f->memory + 4096, 2048, &result);
     ok(error == 0 && result.jump[0] == 0xcc && result.jump[1] == f->memory[2], "trap: one byte");
 }
