@@ -224,8 +224,8 @@ static void straight(struct generate *g, struct window *w)
     bool goes_on = true;
     for (size_t n = 0; n < w->instruction_count && !g->error; n++) {
         const struct instruction *i = &w->instructions[n];
-        if (!goes_on && i->address >= w->start + w->patched && !any_point(w, i->address))
-            break; /* it stays where it is */
+        if (!goes_on && !any_point(w, i->address))
+            break; /* it stays where it is, or is filling behind a return that nobody reaches */
         if (!goes_on) {
             generate_fail(g, -ENOTSUP, "the block ends inside the window");
             return;
