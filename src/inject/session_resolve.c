@@ -70,6 +70,10 @@ static bool name_matches(const char *pattern, const char *name, const char *pret
 
 bool resolve_function_matches(const struct code_function *f, const char *pattern)
 {
+    /* Most names differ in the first letter. */
+    bool plain = !strchr("*?[\\", pattern[0]);
+    if (plain && !f->aliases && f->name[0] != pattern[0] && f->pretty[0] != pattern[0])
+        return false;
     return code_named(f, pattern) || name_matches(pattern, f->name, f->pretty);
 }
 

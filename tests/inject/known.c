@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program with known counts for the tests of `loupe probe`: known ROUNDS THREADS [MODE]. It prints
- * its PID, waits for a line on standard input, works, and prints its results. Each round calls
- * work() once, which calls leaf() `rounds % 7` times, and writes 3 bytes into /dev/null.
+ * A program with known counts for the tests of `loupe probe`: known ROUNDS THREADS [MODE]. It
+ * prints its PID, waits for a line on standard input, works, and prints its results. Each round
+ * calls work() once, which calls leaf() `rounds % 7` times, and writes 3 bytes into /dev/null.
  */
 #include <fcntl.h>
 #include <pthread.h>
