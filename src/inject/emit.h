@@ -20,7 +20,8 @@ struct emit_counter {
     int64_t value;
 };
 struct emit_timer {
-    uint32_t version; /* odd while it changes */
+    uint32_t version; /* odd while it changes; a reader keeps the largest value it has seen, as the
+                         clock may be read a little before this is seen to be odd */
     int32_t depth;    /* starts without a stop */
     uint64_t begin;   /* ticks, or ns of CPU time; of the outermost start */
     uint64_t total;   /* the same, without what is open since `begin` */

@@ -14,6 +14,10 @@ enum { THREADS = 8, CALLS = 1000000, MANY = 1200, FEW = 1000 };
 /* `lea 1(%rdi), %rax; ret`, with entry and exit. */
 static const uint8_t tiny[] = {0x48, 0x8d, 0x47, 0x01, 0xc3};
 
+static struct spec_expression zero = {.term = SPEC_CONSTANT}, ret = {.term = SPEC_RETURNED};
+/* 1, but not a constant */
+static struct spec_expression positive = {
+    .term = SPEC_OPERATION, .op = SPEC_GREATER, .a = &ret, .b = &zero};
 static uint8_t *memory;
 static struct emit_data *data;
 static struct spec_expression one = {.term = SPEC_CONSTANT, .value = 1};
@@ -91,7 +95,7 @@ static void many(void)
     for (size_t i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     int64_t shared = data->blocks[EMIT_SHARED].variables[0].counter.value;
-    ok(sum(0) == (int64_t)MANY * (FEW + 1) && shared > 0,
+    ok(sum(0) == (int64_t)MANY * (FEW + 1) && sum(1) == sum(0) && shared > 0,
        "%d threads at once: %ld of %ld, %ld of them in the shared block", MANY, (long)sum(0),
        (long)MANY * (FEW + 1), (long)shared);
 }
@@ -140,7 +144,6 @@ static void timers(bool process)
         ok(total > ticks / 2 && total <= ticks, "%s: %lu of %lu ticks", name, (unsigned long)total,
            (unsigned long)ticks);
     ok(timer(variable)->starts == 1 && timer(variable)->version % 2 == 0, "%s: one start", name);
-    struct spec_expression zero = {.term = SPEC_CONSTANT};
     struct spec_action set = {
         .primitive = SPEC_SET_TIMER, .variable = (uint32_t)variable, .value = &zero};
     begin(1);
@@ -154,7 +157,9 @@ static void timers(bool process)
 static atomic_bool done;
 static struct emit_timer *watched;
 
-/* As readers outside do it: what is between two equal and even versions. */
+/* As readers outside do it: what is between two equal and even versions. The processor may read the
+ * clock before others see the version odd (a fence would make the timer 2.6 times as dear), so a
+ * running timer can be read as a bit more than it then gets: readers keep the largest value. */
 static void *watch(void *backwards)
 {
     uint64_t last = 0;
@@ -168,7 +173,9 @@ static void *watch(void *backwards)
         if (version % 2 || t->version != version)
             continue;
         uint64_t value = total + (depth > 0 && now > begin ? now - begin : 0);
-        *(unsigned long *)backwards += value + 1000 < last; /* clocks of two cores */
+        unsigned long *most = backwards;
+        if (value < last && last - value > *most)
+            *most = last - value;
         last = value > last ? value : last;
     }
     return NULL;
@@ -188,15 +195,42 @@ static void readers(void)
     count((void *)CALLS);
     done = true;
     pthread_join(thread, NULL);
-    ok(backwards == 0 && watched->starts == CALLS + 1, "a reader never sees it go back (%lu)",
-       backwards);
+    ok(backwards < 50000 && watched->starts == CALLS + 1,
+       "a reader sees it go back by no more than a write takes (%lu ticks)", backwards);
+}
+
+/* Seconds come as nanoseconds and are kept in ticks. */
+static void scaled(void)
+{
+    struct spec_expression argument = {.term = SPEC_ARGUMENT, .value = 1};
+    struct spec_action set = {.primitive = SPEC_SET_TIMER, .variable = 5, .value = &argument};
+    struct code_point point = {.kind = CODE_ENTRY, .window_bytes = sizeof tiny, .live = 0xf0a8};
+    struct emit_use use = {.actions = &set};
+    uint8_t *at = memory + HARNESS_ROOM - 4096;
+    struct emit_point p = {.point = &point,
+                           .window = tiny,
+                           .uses = &use,
+                           .use_count = 1,
+                           .data = (uint64_t)data,
+                           .tick_scale = (uint64_t)5 << 31}; /* 2.5 ticks in a ns */
+    struct emit_result result;
+    point.window = point.address = (uint64_t)at;
+    if (emit_point(&p, (uint64_t)at + 16, at + 16, 4000, &result) != 0)
+        abort();
+    memcpy(at, result.jump, sizeof tiny);
+    ((uint64_t(*)(uint64_t))at)(4000000000000);
+    ok(timer(5)->total == 10000000000000, "setTimer: %lu ticks for 4,000 s",
+       (unsigned long)timer(5)->total);
+    p.tick_scale = 0;
+    ok(emit_point(&p, (uint64_t)at + 16, at + 16, 4000, &result) < 0 && result.why[0],
+       "setTimer without a scale: %s", result.why);
 }
 
 int main(void)
 {
     memory = harness_memory(HARNESS_ROOM);
     data = harness_data();
-    struct spec_action leave = {.primitive = SPEC_ADD_COUNTER, .variable = 1, .value = &one};
+    struct spec_action leave = {.primitive = SPEC_ADD_COUNTER, .variable = 1, .value = &positive};
     struct spec_action enter = {.primitive = SPEC_ADD_COUNTER, .variable = 0, .value = &one};
     function = probed(&enter, &leave);
     pthread_t threads[THREADS];
@@ -211,6 +245,7 @@ int main(void)
     many();
     timers(false);
     timers(true);
+    scaled();
     readers();
     ok(wrong == 0, "the function gives what it gave");
     return tap_done();

@@ -216,11 +216,37 @@ static void refusals(struct fixture *f)
     ok(error == 0 && result.jump[0] == 0xcc && result.jump[1] == f->memory[2], "trap: one byte");
 }
 
+/* Behind an instruction that is no call: it has been executed, and nothing of it is lost. */
+static void after(struct fixture *f)
+{
+    struct emit_result result;
+    struct state s, was;
+    lay_out(f, &shapes[7]); /* mov x(%rip), %eax; cmp x(%rip), %edi; ret */
+    memset(f->data, 0, sizeof *f->data);
+    harness_fill(&s);
+    was = s;
+    harness_run(f->memory, &was);
+    f->points[1].address = f->points[1].window = 6;
+    f->points[1].window_bytes = 6;
+    f->uses[1].after = true;
+    uint8_t *code = f->memory + 4096;
+    int error = emit_point(&f->p[1], (uint64_t)code, code, 2048, &result);
+    ok(error == 0, "after an instruction: inserted");
+    memcpy(f->memory + 6, result.jump, 6);
+    harness_run(f->memory, &s);
+    was.registers[4] = s.registers[4];
+    ok(memcmp(s.registers, was.registers, sizeof s.registers) == 0 &&
+           ((s.flags ^ was.flags) & HARNESS_FLAGS) == 0 &&
+           harness_block(f->data)->variables[1].counter.value == 1,
+       "after an instruction: its flags are there, and it is counted");
+}
+
 int main(void)
 {
     struct fixture f = {.memory = harness_memory(HARNESS_ROOM), .data = harness_data()};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         try_shape(&f, &shapes[i]);
+    after(&f);
     refusals(&f);
     return tap_done();
 }
