@@ -33,7 +33,8 @@
 #define TEN2(m) m(10) m(11) m(12) m(13) m(14) m(15) m(16) m(17) m(18) m(19)
 #define TEN3(m) m(20) m(21) m(22) m(23) m(24) m(25) m(26) m(27) m(28) m(29)
 TEN(F)
-TEN2(F) TEN3(F)
+TEN2(F)
+TEN3(F)
 #define NAME(n) f##n,
     static uint64_t (*const table[])(uint64_t) = {TEN(NAME) TEN2(NAME) TEN3(NAME)};
 enum { FUNCTIONS = sizeof table / sizeof *table, REPEATS = 200 };
