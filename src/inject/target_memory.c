@@ -15,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, ALIGN = 16, CALLS_BYTES = 64 << 10, DATA_BYTES = 8 << 20 };
@@ -117,9 +116,10 @@ static int make_stopped(struct making *m)
 
 static int make(void *argument)
 {
+    enum { ATTEMPTS = 500 }; /* no thread may be in a state to do it for a while */
     struct making *m = argument;
     int e = -EAGAIN;
-    for (int i = 0; i < 50 && e == -EAGAIN; i++) {
+    for (int i = 0; i < ATTEMPTS && e == -EAGAIN; i++) {
         if (m->target->dead)
             return -ESRCH;
         e = threads_stop(&m->target, 1);
@@ -127,9 +127,8 @@ static int make(void *argument)
             e = m->target->dead ? -ESRCH : make_stopped(m);
             threads_resume(&m->target, 1);
         }
-        struct timespec moment = {.tv_nsec = 1000000};
         if (e == -EAGAIN)
-            nanosleep(&moment, NULL);
+            tracer_serve(2000000);
     }
     return e;
 }

@@ -107,6 +107,7 @@ int tracer_do(int (*work)(void *), void *argument);
 /* One stop or end of a tracee, handled; -EAGAIN after a call of the tracer's alarm. */
 int tracer_event(void);
 void tracer_alarm(uint64_t ns); /* from now, again and again; 0: none */
+void tracer_serve(uint64_t ns); /* handles events for so long */
 /* Every ptrace request goes through here. */
 long trace(int request, pid_t tid, void *address, void *data);
 /* For tests: our own death before the request of this number; 0: never. */
