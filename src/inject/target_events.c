@@ -17,12 +17,15 @@
 
 enum { KCMP_MEMORY = 1 };
 
-static bool shares_memory(const struct target *t, pid_t a, pid_t b, int event)
+static bool own_thread(const struct target *t, pid_t tid)
 {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/status", (int)b);
-    if (status_number(path, "Tgid:", 10) == t->pid)
-        return true;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
+    return status_number(path, "Tgid:", 10) == t->pid;
+}
+
+static bool shares_memory(pid_t a, pid_t b, int event)
+{
     long r = syscall(SYS_kcmp, a, b, KCMP_MEMORY, 0, 0);
     return r < 0 ? event != PTRACE_EVENT_FORK : r == 0;
 }
@@ -37,9 +40,12 @@ static void release(struct thread *th)
 static void forked(struct target *t, struct thread *child)
 {
     pthread_mutex_lock(&t->lock);
-    if (arenas_copy(t, child))
+    int e = arenas_copy(t, child);
+    if (e && e != -ECHILD)
         t->pinned = true;
     pthread_mutex_unlock(&t->lock);
+    if (e == -ECHILD)
+        return;
     child->target = NULL;
     release(child);
 }
@@ -61,9 +67,9 @@ static bool stands(pid_t child)
 void event_claim(struct target *t, struct thread *parent, pid_t child)
 {
     int event = parent->status >> 16;
-    bool shares = shares_memory(t, parent->tid, child, event);
+    bool own = own_thread(t, child);
     struct thread *th = thread_find(child);
-    if (!shares) {
+    if (!own && !shares_memory(parent->tid, child, event)) {
         if (stands(child))
             forked(t, thread_find(child));
         return;
@@ -71,9 +77,10 @@ void event_claim(struct target *t, struct thread *parent, pid_t child)
     if (event == PTRACE_EVENT_VFORK)
         parent->vforking = true;
     if (!th) {
-        thread_add(t, child);
+        thread_add(t, child)->foreign = !own;
         return;
     }
+    th->foreign = !own;
     th->target = t;
     t->thread_count++;
     if (th->state == THREAD_RUNS)

@@ -17,7 +17,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, ALIGN = 16, CALLS_BYTES = 16384, CODE_BYTES = 32 << 20, DATA_BYTES = 8 << 20 };
+enum { PAGE = 4096, ALIGN = 16, CALLS_BYTES = 64 << 10, DATA_BYTES = 8 << 20 };
+/* Each one twice as large as the last: places near the code are scarce, and what those have left
+ * there who died before us stays. */
+enum { CODE_FIRST = 1 << 20, CODE_DOUBLINGS = 5 };
 enum { MEMFD_EXEC = 0x10, FIXED_NOREPLACE = 0x100000 };
 
 struct making {
@@ -99,8 +102,8 @@ static int make_stopped(struct making *m)
         return -ENOTSUP;
     struct remote r;
     e = remote_begin(&r, t, th, t->mem);
-    if (e)
-        return e;
+    if (e) /* no room where its stack is now: it may be elsewhere soon */
+        return e == -EFAULT ? -EAGAIN : e;
     long fd = memfd_there(&r);
     e = fd < 0 ? (int)fd : map_here(m, fd);
     if (e == 0)
@@ -113,9 +116,10 @@ static int make_stopped(struct making *m)
 
 static int make(void *argument)
 {
+    enum { ATTEMPTS = 500 }; /* no thread may be in a state to do it for a while */
     struct making *m = argument;
     int e = -EAGAIN;
-    for (int i = 0; i < 50 && e == -EAGAIN; i++) {
+    for (int i = 0; i < ATTEMPTS && e == -EAGAIN; i++) {
         if (m->target->dead)
             return -ESRCH;
         e = threads_stop(&m->target, 1);
@@ -123,6 +127,8 @@ static int make(void *argument)
             e = m->target->dead ? -ESRCH : make_stopped(m);
             threads_resume(&m->target, 1);
         }
+        if (e == -EAGAIN)
+            tracer_serve(2000000);
     }
     return e;
 }
@@ -197,16 +203,22 @@ uint8_t *target_code(struct target *t, uint64_t near, uint64_t near_end, size_t 
                      uint64_t *remote)
 {
     bytes = rounded(bytes ? bytes : 1, ALIGN);
+    size_t others = 0;
     pthread_mutex_lock(&t->lock);
     for (size_t i = 0; i < t->arena_count; i++) {
         struct arena *a = t->arenas[i];
-        if (a->kind == ARENA_CODE && reaches(a, near, near_end) && take(a, bytes, remote)) {
+        if (a->kind != ARENA_CODE || !reaches(a, near, near_end))
+            continue;
+        others++;
+        if (take(a, bytes, remote)) {
             pthread_mutex_unlock(&t->lock);
             return a->local + (*remote - a->remote);
         }
     }
     pthread_mutex_unlock(&t->lock);
-    size_t room = bytes > CODE_BYTES ? rounded(bytes, PAGE) : CODE_BYTES;
+    size_t room = (size_t)CODE_FIRST << (others < CODE_DOUBLINGS ? others : CODE_DOUBLINGS);
+    if (room < bytes)
+        room = rounded(bytes, PAGE);
     struct arena *a = have_calls(t) ? arena_make(t, ARENA_CODE, room, near, near_end) : NULL;
     if (!a || !take(a, bytes, remote))
         return NULL;
@@ -369,10 +381,15 @@ int arenas_copy(struct target *t, struct thread *child)
         return -errno;
     struct remote r;
     int e = remote_begin(&r, t, child, mem);
+    if (e) {
+        close(mem);
+        return e;
+    }
     for (size_t i = 0; i < t->arena_count && e == 0; i++)
         if (t->arenas[i]->kind != ARENA_CALLS && t->arenas[i]->used)
             e = copy_one(&r, t->arenas[i]);
-    remote_end(&r);
+    if (!remote_end(&r))
+        e = -ECHILD;
     close(mem);
     return e;
 }

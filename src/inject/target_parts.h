@@ -20,6 +20,7 @@ struct thread {
     pid_t tid;
     int state;
     int status;      /* of the stop, as waitpid gives it */
+    bool foreign;    /* of another process that shares the memory, not the files */
     bool vforking;   /* in the kernel until its child lets it go */
     bool regs_valid; /* of this stop */
     bool regs_changed;
@@ -106,6 +107,7 @@ int tracer_do(int (*work)(void *), void *argument);
 /* One stop or end of a tracee, handled; -EAGAIN after a call of the tracer's alarm. */
 int tracer_event(void);
 void tracer_alarm(uint64_t ns); /* from now, again and again; 0: none */
+void tracer_serve(uint64_t ns); /* handles events for so long */
 /* Every ptrace request goes through here. */
 long trace(int request, pid_t tid, void *address, void *data);
 /* For tests: our own death before the request of this number; 0: never. */
@@ -157,6 +159,7 @@ struct remote {
     uint64_t frame;
     struct user_regs_struct saved;
     uint64_t mask;
+    bool called;
 };
 int remote_begin(struct remote *r, struct target *t, struct thread *th, int mem);
 /* A thread that can do it; NULL: none now. */
@@ -164,7 +167,7 @@ struct thread *remote_thread(struct target *t);
 long remote_call(struct remote *r, long number, const uint64_t arguments[6]);
 /* Bytes that calls may point to, until the next of these. 0: no room. */
 uint64_t remote_put(struct remote *r, const void *from, size_t bytes);
-void remote_end(struct remote *r);
+bool remote_end(struct remote *r); /* false: the thread was killed, and is forgotten */
 bool remote_find_code(struct target *t);
 
 /* target_memory.c */
@@ -175,7 +178,8 @@ void arenas_keep(struct target *t);  /* it cannot be told: nothing is used again
 void arenas_reuse(struct target *t); /* what was not seen */
 bool arenas_waiting(const struct target *t);
 void arenas_drop(struct target *t);
-int arenas_copy(struct target *t, struct thread *child); /* private ones for a forked child */
+/* Private ones for a forked child. -ECHILD: it was killed, and is forgotten. */
+int arenas_copy(struct target *t, struct thread *child);
 struct arena *arena_make(struct target *t, enum arena_kind kind, size_t bytes, uint64_t near,
                          uint64_t near_end);
 

@@ -24,6 +24,7 @@
 
 enum {
     RED_ZONE = 128,
+    HANDLER_ROOM = 48 << 10,
     SCRATCH = 512,      /* below the frame: what calls point to */
     XSTATE_ROOM = 8192, /* no machine has more without asking */
     FX_MAGIC_AT = 464,
@@ -101,6 +102,17 @@ static size_t extended_state(pid_t tid, uint8_t *image)
     return whole;
 }
 
+/* The system call that was made again by restart_syscall: as the code that made it says. */
+static uint64_t call_before(const struct remote *r)
+{
+    uint8_t code[7]; /* mov $number,%eax; syscall */
+    uint32_t number;
+    if (mem_read(r->target, r->saved.rip - sizeof code, code, sizeof code) || code[0] != 0xb8)
+        return SYS_restart_syscall;
+    memcpy(&number, code + 1, sizeof number);
+    return number;
+}
+
 static void fill(struct kernel_context *c, const struct remote *r, uint64_t fpstate)
 {
     const struct user_regs_struct *s = &r->saved;
@@ -133,17 +145,19 @@ static void fill(struct kernel_context *c, const struct remote *r, uint64_t fpst
     };
     if (regs_restart(s)) { /* the kernel forgets what it was to make again, so it is made anew */
         c->rip -= 2;
-        c->rax = s->orig_rax;
+        c->rax = s->orig_rax == SYS_restart_syscall ? call_before(r) : s->orig_rax;
     }
 }
 
-/* Its place: memory of ours, or (the first time, and in a forked child) below the stack. */
+/* Below its own stack, as a signal's frame would be; where that has not the room, memory of ours. A
+ * signal handler may come to stand below it if we die, so there must be room for that too. */
 static uint64_t frame_place(const struct remote *r, size_t bytes)
 {
     const struct target *t = r->target;
-    if (t->calls && r->mem == t->mem)
-        return t->calls->remote + SCRATCH;
-    return ((r->saved.rsp - RED_ZONE - bytes) & -(uint64_t)64);
+    const struct map_entry *e = maps_at(&t->maps, r->saved.rsp);
+    if (t->calls && r->mem == t->mem && (!e || r->saved.rsp - e->start < HANDLER_ROOM))
+        return t->calls->remote + HANDLER_ROOM;
+    return (r->saved.rsp - RED_ZONE - bytes) & -(uint64_t)64;
 }
 
 static int lay_frame(struct remote *r)
@@ -175,7 +189,7 @@ uint64_t remote_put(struct remote *r, const void *from, size_t bytes)
 
 static bool suits(const struct thread *th)
 {
-    return th->state == THREAD_STOPPED && th->status >> 16 == PTRACE_EVENT_STOP;
+    return th->state == THREAD_STOPPED && !th->foreign && th->status >> 16 == PTRACE_EVENT_STOP;
 }
 
 struct choice {
@@ -284,6 +298,7 @@ long remote_call(struct remote *r, long number, const uint64_t a[6])
 {
     struct thread *th = r->thread;
     struct user_regs_struct regs = call_regs(r, number, a);
+    r->called = true;
     if (th->tid < 0 || trace(PTRACE_SETREGS, th->tid, NULL, &regs) ||
         run_to(th, PTRACE_SYSCALL, at_call) || run_to(th, PTRACE_SYSCALL, at_call) ||
         trace(PTRACE_GETREGS, th->tid, NULL, &regs))
@@ -291,22 +306,23 @@ long remote_call(struct remote *r, long number, const uint64_t a[6])
     return (long)regs.rax;
 }
 
-void remote_end(struct remote *r)
+bool remote_end(struct remote *r)
 {
     struct thread *th = r->thread;
-    if (th->tid > 0) {
-        /* Registers are given back in a stop for us, where the kernel goes on to look whether a
-         * system call is to be made again; after a system call it does not. */
+    /* Registers are given back in a stop for us, where the kernel goes on to look whether a
+     * system call is to be made again; after a system call it does not. */
+    if (th->tid > 0 && r->called) {
         trace(PTRACE_INTERRUPT, th->tid, NULL, NULL);
-        if (run_to(th, PTRACE_CONT, at_stop) == 0) {
-            th->regs = r->saved;
-            th->regs_valid = true;
-            trace(PTRACE_SETSIGMASK, th->tid, (void *)8, &r->mask);
-            trace(PTRACE_SETREGS, th->tid, NULL, &r->saved);
-        }
+        run_to(th, PTRACE_CONT, at_stop);
     }
-    if (th->tid < 0) { /* it was killed */
-        th->tid = -th->tid;
-        thread_forget(th);
+    if (th->tid > 0) {
+        th->regs = r->saved;
+        th->regs_valid = true;
+        trace(PTRACE_SETSIGMASK, th->tid, (void *)8, &r->mask);
+        trace(PTRACE_SETREGS, th->tid, NULL, &r->saved);
+        return true;
     }
+    th->tid = -th->tid; /* it was killed */
+    thread_forget(th);
+    return false;
 }

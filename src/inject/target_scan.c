@@ -166,11 +166,15 @@ static void look_at(struct thread *th, void *data)
         scan_stack(s, s->stacks[i]);
 }
 
-static void unmove(struct thread *th, void *unused)
+/* Before the code changes: if we die in between, what they go on in is right either way. */
+static void set_moved(struct thread *th, void *data)
 {
-    (void)unused;
-    if (th->regs_changed)
-        th->regs_valid = th->regs_changed = false;
+    struct scan *s = data;
+    if (th->regs_changed && !s->error)
+        trace(PTRACE_SETREGS, th->tid, NULL, &th->regs);
+    else if (th->regs_changed)
+        th->regs_valid = false;
+    th->regs_changed = false;
 }
 
 int threads_move(struct target *t, const struct target_patch *patches, size_t count)
@@ -184,7 +188,6 @@ int threads_move(struct target *t, const struct target_patch *patches, size_t co
     threads_each(t, look_at, &s);
     for (size_t i = 0; i < s.fix_count && !s.error; i++)
         s.error = mem_write(t->mem, s.fixes[i].at, &s.fixes[i].value, 8);
-    if (s.error)
-        threads_each(t, unmove, NULL);
+    threads_each(t, set_moved, &s);
     return s.error;
 }

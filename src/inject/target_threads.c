@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { BUCKETS = 1024 };
 static const uint64_t STOP_LIMIT_NS = 3000000000u; /* a thread in a device's hands may not stop */
@@ -111,7 +112,7 @@ static int seize_some(struct target *t)
                     break;
             if (f)
                 fclose(f);
-            if (state != 'Z' && state != 'X' && (tracer <= 0 || found == 0) && !failed)
+            if (state != 'Z' && state != 'X' && tracer != (long)syscall(SYS_gettid) && !failed)
                 failed = (int)r;
         }
     }
@@ -203,9 +204,7 @@ void thread_resume(struct thread *th)
 {
     if (th->state != THREAD_STOPPED)
         return;
-    if (th->regs_changed)
-        trace(PTRACE_SETREGS, th->tid, NULL, &th->regs);
-    th->regs_valid = th->regs_changed = false;
+    th->regs_valid = false;
     th->state = THREAD_RUNS;
     if (th->target && !th->vforking)
         th->target->running++;
@@ -300,8 +299,6 @@ static void let_go(struct thread *th, void *unused)
 {
     (void)unused;
     if (th->state == THREAD_STOPPED) {
-        if (th->regs_changed)
-            trace(PTRACE_SETREGS, th->tid, NULL, &th->regs);
         trace(PTRACE_DETACH, th->tid, NULL, (void *)(long)signal_of(th->status));
         thread_forget(th);
     }

@@ -101,6 +101,14 @@ void tracer_alarm(uint64_t ns)
     timer_settime(alarm_timer, 0, &when, NULL);
 }
 
+void tracer_serve(uint64_t ns)
+{
+    tracer_alarm(ns);
+    while (tracer_event() == 0)
+        ;
+    tracer_alarm(0);
+}
+
 static void *tracer(void *unused)
 {
     (void)unused;
