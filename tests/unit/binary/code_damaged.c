@@ -72,7 +72,7 @@ static void damage(uint8_t *bytes, size_t size, size_t *length, int round)
 int main(void)
 {
     char path[] = "/tmp/loupe-damaged-XXXXXX";
-    size_t size, length;
+    size_t size = 0, length;
     uint8_t *good = load(&size);
     int fd = mkstemp(path);
     if (!ok(good && fd >= 0, "a sample to damage"))
