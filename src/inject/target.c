@@ -41,7 +41,6 @@ static void drop(struct target *t)
     maps_free(&t->maps);
     arenas_drop(t);
     free(t->changes);
-    free(t->traps);
     if (t->mem >= 0)
         close(t->mem);
     if (t->thread_count == 0) { /* else one is still in the kernel, and will find it */

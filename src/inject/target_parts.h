@@ -66,10 +66,6 @@ struct change {
     uint8_t before[32], now[32];
 };
 
-struct trap {
-    uint64_t address, handler;
-};
-
 struct module_identity {
     uint64_t start, end, inode;
     uint32_t device;
@@ -92,13 +88,10 @@ struct target {
     struct arena *calls;
     struct change *changes; /* sorted by address */
     size_t change_count, change_room;
-    struct trap *traps; /* sorted by address */
-    size_t trap_count, trap_room;
-    struct trap_table *trap_table; /* in data memory */
-    bool pinned;                   /* a child shares our code: never use any of it again */
-    uint64_t gadget, restorer;     /* "syscall; ret" and what returns from a signal handler */
-    bool naive;                    /* for tests: writes without stopping */
-    bool leaving;                  /* who still stops is let go */
+    bool pinned;               /* a child shares our code: never use any of it again */
+    uint64_t gadget, restorer; /* "syscall; ret" and what returns from a signal handler */
+    bool naive;                /* for tests: writes without stopping */
+    bool leaving;              /* who still stops is let go */
 };
 
 /* target_tracer.c: the thread */
@@ -190,8 +183,5 @@ int threads_move(struct target *t, const struct target_patch *patches, size_t co
 
 /* target_patch.c */
 int patches_leave(struct target *t, bool keep);
-
-/* target_trap.c */
-bool trap_emulate(struct thread *th);
 
 #endif

@@ -204,8 +204,10 @@ int main(int argc, char **argv)
         for (size_t i = 0; i < probe_count; i++)
             target_code_free(targets[0], probes[i].code, CODE);
     }
+    /* After taking over, what stood there before is nothing to go back to. */
+    bool keep = strcmp(command, "keep") == 0 || strcmp(command, "die") == 0;
     for (size_t i = 0; i < target_count; i++)
-        target_detach(targets[i], strcmp(command, "keep") == 0);
+        target_detach(targets[i], keep);
     printf("requests %lu\n", target_test_requests);
     return 0;
 }
