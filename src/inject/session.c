@@ -180,14 +180,15 @@ static int check_named(const struct spec *spec, const struct wanted_list *wanted
     return 0;
 }
 
-static void report_wanted(const struct process *p, struct wanted_list *wanted,
-                          struct session_report *report)
+static void report_wanted(const struct process *p, const struct spec *spec,
+                          struct wanted_list *wanted, struct session_report *report)
 {
     for (size_t i = 0; i < wanted->count; i++) {
         struct wanted *w = &wanted->list[i];
         struct session_place *at = VEC_PUSH(report->places, report->count, report->room);
         *at = (struct session_place){.pid = p->pid,
                                      .request = w->request,
+                                     .kind = resolve_kind(spec->requests[w->request].where),
                                      .left_out = w->left_out || !w->point,
                                      .trap = w->trap,
                                      .module = w->loaded->path,
@@ -198,7 +199,6 @@ static void report_wanted(const struct process *p, struct wanted_list *wanted,
         if (!w->point)
             continue;
         const struct code_function *f = &w->code->functions[w->point->function];
-        at->kind = w->point->kind;
         at->address = w->point->address;
         at->function = f->pretty;
         at->file = f->file;
@@ -275,7 +275,7 @@ static int attempt(const struct attempt *a, struct wanted_list *wanted,
         change_free(&changes[i]);
     free(changes);
     for (size_t i = 0; err == 0 && wanted && report && i < s->process_count; i++)
-        report_wanted(&s->processes[i], &wanted[i], report);
+        report_wanted(&s->processes[i], a->added->spec, &wanted[i], report);
     return err;
 }
 

@@ -136,6 +136,7 @@ int resolve_request(struct session *session, struct process *process, const stru
 /* Names like the one that nobody has, in the error. */
 int resolve_nothing(struct session *session, const struct spec_request *request,
                     struct session_error *error);
+uint8_t resolve_kind(enum spec_where where);
 bool resolve_is_glob(const char *pattern);
 bool resolve_module_matches(const struct loaded *loaded, const char *glob);
 bool resolve_function_matches(const struct code_function *function, const char *glob);

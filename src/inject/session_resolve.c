@@ -95,7 +95,7 @@ static void want(struct wanted_list *wanted, struct loaded *l, const struct code
     *w = (struct wanted){.loaded = l, .code = code, .point = point, .request = request};
 }
 
-static uint8_t kind_of(enum spec_where where)
+uint8_t resolve_kind(enum spec_where where)
 {
     static const uint8_t kinds[] = {CODE_ENTRY,      CODE_EXIT,      CODE_CALL,
                                     CODE_LOOP_ENTRY, CODE_LOOP_EXIT, CODE_LOOP_NEXT};
@@ -109,7 +109,7 @@ static void add_function(struct wanted_list *wanted, struct loaded *l, const str
     size_t before = wanted->count;
     for (uint32_t i = 0; i < f->point_count; i++) {
         const struct code_point *p = &code->points[f->first_point + i];
-        if (p->kind != kind_of(r->where))
+        if (p->kind != resolve_kind(r->where))
             continue;
         if (r->where == SPEC_CALL && !callee_matches(code, p, r->function))
             continue;
@@ -117,7 +117,9 @@ static void add_function(struct wanted_list *wanted, struct loaded *l, const str
     }
     if (wanted->count > before || r->where == SPEC_CALL)
         return;
-    /* It is there, but has no such point. */
+    /* It is there, but has no such point. Who asks for all exits does not mean those. */
+    if (r->where == SPEC_EXIT && !f->returns && !f->why && resolve_is_glob(r->function))
+        return;
     want(wanted, l, code, NULL, request);
     struct wanted *w = &wanted->list[wanted->count - 1];
     w->why = xasprintf("%s: %s", f->pretty,
@@ -178,7 +180,7 @@ static void in_loops(struct wanted_list *wanted, struct loaded *l, const struct 
         return;
     for (size_t i = 0; i < code->point_count; i++) {
         const struct code_point *p = &code->points[i];
-        if (p->kind != kind_of(r->where) || p->loop == CODE_NONE)
+        if (p->kind != resolve_kind(r->where) || p->loop == CODE_NONE)
             continue;
         const struct code_loop *loop = &code->loops[p->loop];
         if (loop->line == line && loop->end_line - loop->line == extent &&

@@ -24,8 +24,8 @@ struct names {
 };
 
 static struct {
-    size_t inserted, removed, changes, jumps, left_out, all_points, all_left_out;
-    size_t distinct, incomplete;
+    size_t inserted, removed, changes, jumps, left_out, refused, all_points, all_left_out,
+        all_refused;
     double worst_ms;
 } done;
 
@@ -77,10 +77,8 @@ static size_t count_report(const struct session_report *r, bool all)
     for (size_t i = 0; i < r->count; i++) {
         in += !r->places[i].left_out;
         done.jumps += !r->places[i].left_out && !r->places[i].trap;
-        if (all)
-            done.all_left_out += r->places[i].left_out;
-        else
-            done.left_out += r->places[i].left_out;
+        *(all ? &done.all_left_out : &done.left_out) += r->places[i].left_out;
+        *(all ? &done.all_refused : &done.refused) += r->places[i].why != NULL;
     }
     double ms = (double)(r->pause.stop_ns + r->pause.write_ns) * 1e-6;
     done.worst_ms = ms > done.worst_ms ? ms : done.worst_ms;
@@ -184,11 +182,13 @@ int main(int argc, char **argv)
     bool good = names.count && at_random(s, &names, (size_t)atol(argv[1])) && all_at_once(s);
     size_t living = session_living(s);
     session_close(s);
-    printf("{\"procedures\": %zu, \"inserted\": %zu, \"removed\": %zu, \"specs\": %zu, "
-           "\"jumps\": %zu, \"left_out\": %zu, \"all\": %zu, \"all_left_out\": %zu, "
-           "\"worst_pause_ms\": %.3f, \"living\": %zu}\n",
-           names.count, done.inserted, done.removed, done.changes, done.jumps, done.left_out,
-           done.all_points, done.all_left_out, done.worst_ms, living);
+    printf(
+        "{\"procedures\": %zu, \"inserted\": %zu, \"removed\": %zu, \"specs\": %zu, "
+        "\"jumps\": %zu, \"left_out\": %zu, \"refused\": %zu, \"all\": %zu, \"all_left_out\": %zu, "
+        "\"all_refused\": %zu, "
+        "\"worst_pause_ms\": %.3f, \"living\": %zu}\n",
+        names.count, done.inserted, done.removed, done.changes, done.jumps, done.left_out,
+        done.refused, done.all_points, done.all_left_out, done.all_refused, done.worst_ms, living);
     for (size_t i = 0; i < names.count; i++)
         free(names.list[i]);
     free(names.list);
