@@ -128,13 +128,18 @@ static void add_function(struct wanted_list *wanted, struct loaded *l, const str
                                                                       : "has no such point"));
 }
 
-static void in_functions(struct wanted_list *wanted, struct loaded *l, const struct code *code,
-                         const struct spec_request *r, uint32_t request)
+/* How many procedures, or calls, are meant; some have no such point. */
+static size_t in_functions(struct wanted_list *wanted, struct loaded *l, const struct code *code,
+                           const struct spec_request *r, uint32_t request)
 {
+    size_t found = 0, before = wanted->count;
     const char *pattern = r->where == SPEC_CALL ? (r->in ? r->in : "*") : r->function;
     for (size_t i = 0; i < code->function_count; i++)
-        if (resolve_function_matches(&code->functions[i], pattern))
+        if (resolve_function_matches(&code->functions[i], pattern)) {
             add_function(wanted, l, code, &code->functions[i], r, request);
+            found++;
+        }
+    return r->where == SPEC_CALL ? wanted->count - before : found;
 }
 
 /* A path's last parts are enough. */
@@ -172,12 +177,13 @@ static uint32_t loop_extent(const struct code *code, const struct spec_request *
     return least;
 }
 
-static void in_loops(struct wanted_list *wanted, struct loaded *l, const struct code *code,
-                     const struct spec_request *r, uint32_t request)
+static size_t in_loops(struct wanted_list *wanted, struct loaded *l, const struct code *code,
+                       const struct spec_request *r, uint32_t request)
 {
     uint32_t line = 0, extent = loop_extent(code, r, &line);
+    size_t before = wanted->count;
     if (extent == UINT32_MAX)
-        return;
+        return 0;
     for (size_t i = 0; i < code->point_count; i++) {
         const struct code_point *p = &code->points[i];
         if (p->kind != resolve_kind(r->where) || p->loop == CODE_NONE)
@@ -187,6 +193,7 @@ static void in_loops(struct wanted_list *wanted, struct loaded *l, const struct 
             file_matches(loop->file, r->file))
             want(wanted, l, code, p, request);
     }
+    return wanted->count - before;
 }
 
 /* Our own library stands before MPI's and has its names. */
@@ -201,7 +208,7 @@ int resolve_request(struct session *s, struct process *process, const struct spe
 {
     const struct spec_request *r = &spec->requests[request];
     bool loop = r->file != NULL;
-    size_t before = wanted->count;
+    size_t found = 0;
     for (size_t i = 0; i < process->loaded_count; i++) {
         struct loaded *l = process->loaded[i];
         if (l->gone || (r->module ? !resolve_module_matches(l, r->module) : ours(l)))
@@ -214,14 +221,12 @@ int resolve_request(struct session *s, struct process *process, const struct spe
                                     : strerror(-l->analysis->error));
         if (!code)
             continue;
-        if (loop)
-            in_loops(wanted, l, code, r, request);
-        else
-            in_functions(wanted, l, code, r, request);
-        if (!r->module && l->program && wanted->count > before)
+        found += loop ? in_loops(wanted, l, code, r, request)
+                      : in_functions(wanted, l, code, r, request);
+        if (!r->module && l->program && found)
             break;
     }
-    return (int)(wanted->count - before);
+    return (int)found;
 }
 
 enum { NEAR_MAX = 4 };
