@@ -58,7 +58,7 @@ static bool stands(pid_t child)
     int status;
     if ((th = thread_find(child)) && th->state == THREAD_STOPPED)
         return true;
-    if (waitpid(child, &status, __WALL | __WNOTHREAD) != child)
+    if (tracer_wait(child, &status))
         return false;
     thread_event(child, status);
     return (th = thread_find(child)) && th->state == THREAD_STOPPED;

@@ -99,6 +99,8 @@ struct target {
 int tracer_do(int (*work)(void *), void *argument);
 /* One stop or end of a tracee, handled; -EAGAIN after a call of the tracer's alarm. */
 int tracer_event(void);
+/* The next of this one alone, whatever calls us meanwhile. */
+int tracer_wait(pid_t tid, int *status);
 void tracer_alarm(uint64_t ns); /* from now, again and again; 0: none */
 void tracer_serve(uint64_t ns); /* handles events for so long */
 /* Every ptrace request goes through here. */

@@ -33,7 +33,7 @@ __attribute__((format(printf, 3, 4))) static int say(struct target_error *e, int
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(e->message, sizeof e->message, format, args);
+    vsnprintf(e->message, sizeof e->message, format, args); // NOLINT(clang-analyzer-valist.*)
     va_end(args);
     return code;
 }

@@ -267,7 +267,7 @@ static int run_to(struct thread *th, int request, bool (*there)(int status))
         int status;
         if (trace(request, th->tid, NULL, NULL))
             return -ESRCH;
-        if (waitpid(th->tid, &status, __WALL | __WNOTHREAD) != th->tid)
+        if (tracer_wait(th->tid, &status))
             return -ESRCH;
         if (!WIFSTOPPED(status) || status >> 16 == PTRACE_EVENT_EXIT) {
             if (WIFSTOPPED(status))

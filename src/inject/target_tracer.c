@@ -87,6 +87,17 @@ int tracer_event(void)
     return 0;
 }
 
+int tracer_wait(pid_t tid, int *status)
+{
+    for (;;) {
+        pid_t got = waitpid(tid, status, __WALL | __WNOTHREAD);
+        if (got == tid)
+            return 0;
+        if (got >= 0 || errno != EINTR)
+            return -ESRCH;
+    }
+}
+
 void tracer_alarm(uint64_t ns)
 {
     if (!alarm_made) {
