@@ -105,8 +105,10 @@ static int seize_some(struct target *t)
             char status[96];
             snprintf(status, sizeof status, "/proc/%d/task/%d/status", (int)t->pid, (int)tid);
             long tracer = status_number(status, "TracerPid:", 10);
+            if (tracer < 0)
+                continue; /* it has ended meanwhile */
             FILE *f = fopen(status, "re");
-            char line[128], state = 'R';
+            char line[128], state = 'X'; /* gone, if the file is */
             while (f && fgets(line, sizeof line, f))
                 if (sscanf(line, "State: %c", &state) == 1)
                     break;
