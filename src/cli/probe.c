@@ -287,7 +287,7 @@ static int run(int argc, char **argv)
 {
     struct request r = {0};
     struct session *session = NULL;
-    struct session_error error;
+    struct session_error error = {{0}};
     sigset_t held;
     int status = parse_operands(&r, argc, argv);
     if (!status) {

@@ -229,7 +229,7 @@ static int make(const struct attempt *a, struct process *p, struct wanted_list *
             err = change_generate(change, wanted, a->added ? a->added->handle : 0,
                                   a->added ? session_tick_scale(a->session, a->added->spec) : 0,
                                   a->only_try, error);
-        if (err != -EAGAIN)
+        if (err != -EAGAIN || !wanted || !a->added)
             return err;
         change_free(change);
         err = check_named(a->added->spec, wanted, error);

@@ -375,7 +375,7 @@ static int apply_together(struct change *changes, size_t count, struct target_pa
 int changes_apply(struct change *changes, size_t count, struct target_pause *pause,
                   struct session_error *error)
 {
-    struct target_pause unasked;
+    struct target_pause unasked = {0};
     int err = 0;
     size_t done = 0;
     pause = pause ? pause : &unasked;

@@ -104,7 +104,7 @@ static int join(struct change *c, const struct span *spans, size_t count, uint64
         return 0;
     }
     if (end - spans[0].start > WINDOW_MAX) {
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; wanted && i < count; i++)
             if (spans[i].wanted)
                 wanted_refuse(wanted, spans[i].wanted, "too many probes stand side by side here");
         return -EAGAIN;

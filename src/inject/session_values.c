@@ -110,7 +110,7 @@ static uint64_t cpu_ns(pid_t pid, pid_t tid)
 /* One that changes all the time is taken as it comes after many tries. */
 static struct emit_timer copy_timer(const struct emit_timer *at)
 {
-    struct emit_timer copy;
+    struct emit_timer copy = {0};
     for (int i = 0; i < 10000; i++) {
         uint32_t before = __atomic_load_n(&at->version, __ATOMIC_ACQUIRE);
         copy.depth = __atomic_load_n(&at->depth, __ATOMIC_RELAXED);

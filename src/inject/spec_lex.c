@@ -15,12 +15,12 @@ void spec_fail(struct spec_parser *p, const struct spec_token *at, const char *f
     va_list args;
     if (p->failed)
         return;
-    p->failed = true;
-    p->error->line = at->line;
-    p->error->column = at->column;
     va_start(args, format);
     vsnprintf(p->error->message, sizeof p->error->message, format, args);
     va_end(args);
+    p->failed = true;
+    p->error->line = at->line;
+    p->error->column = at->column;
 }
 
 void spec_expected(struct spec_parser *p, const char *what)

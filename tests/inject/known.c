@@ -4,6 +4,7 @@
  * prints its PID, waits for a line on standard input, works, and prints its results. Each round
  * calls work() once, which calls leaf() `rounds % 7` times, and writes 3 bytes into /dev/null.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -21,6 +22,7 @@ void nap(long ms);
 
 static int null_fd;
 static long rounds;
+static void *library;
 
 __attribute__((noinline)) long leaf(long value, long weight)
 {
@@ -69,6 +71,13 @@ static void misbehave(const char *mode, char **argv)
         int status = 0;
         if (waitpid(child, &status, 0) != child || status != 0)
             printf("the child ended with %d\n", status);
+    } else if (strcmp(mode, "unload") == 0) {
+        long (*passing)(long) = (long (*)(long))dlsym(library, "passing");
+        for (long i = 0; i < 1000; i++)
+            if (passing(i) != i + 1)
+                abort();
+        dlclose(library);
+        nap(200);
     } else if (strcmp(mode, "exit") == 0) {
         _exit(3);
     } else if (strcmp(mode, "kill") == 0) {
@@ -86,6 +95,8 @@ int main(int argc, char **argv)
     rounds = atol(argv[1]);
     int count = atoi(argv[2]);
     null_fd = open("/dev/null", O_WRONLY);
+    if (argc > 4)
+        library = dlopen(argv[4], RTLD_NOW);
     printf("%d\n", (int)getpid());
     fflush(stdout);
     if (!fgets(line, sizeof line, stdin))

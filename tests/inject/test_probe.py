@@ -223,6 +223,21 @@ def endings():
     lt.equal(target.result(), (expected(1000, 1)[0], 0), "exec: the new program is as it should be")
 
 
+def unloaded():
+    """An instrumented library goes, and comes back as it is in the file."""
+    target = Target(1000, 0, "unload", os.environ["LOUPE_TEST_PASSING"])
+    watcher = probe(target.pid, "counter n; entry passing { addCounter(n, 1) } exit passing "
+                    "{ addCounter(n, 1) }", "counter w; entry work { addCounter(w, 1) }",
+                    "--every", "20ms", "--for", "1s")
+    watcher.stdout.readline()
+    target.go()
+    got = target.result()
+    result = lt.finish(watcher)
+    lt.equal(got, (expected(1000, 1)[0], 0), "dlclose: the same results")
+    lt.ok(result.code == 0 and sums(samples(result)[-1]["values"]) == {"n": 2000, "w": 1000},
+          "dlclose: what was counted remains", result)
+
+
 def refused(arguments, *words):
     result = lt.execute([lt.LOUPE, "probe", *[str(a) for a in arguments]], env=CACHE)
     lt.ok(result.code == 125 and all(w in result.err for w in words),
@@ -317,5 +332,5 @@ def python():
           "python3: counted", result)
 
 
-lt.main(counts, constrained, timers, per_thread, several, in_and_out, interrupted, endings, errors,
-        look, stripped, static, python)
+lt.main(counts, constrained, timers, per_thread, several, in_and_out, interrupted, endings,
+        unloaded, errors, look, stripped, static, python)

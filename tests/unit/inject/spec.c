@@ -89,8 +89,8 @@ static void understood(const char *text, const char *want)
         written(&out, spec);
     else
         strbuf_printf(&out, "%u:%u: %s", error.line, error.column, error.message);
-    if (!ok(strcmp(out.text, want) == 0, "%s", want))
-        printf("# got: %s\n", out.text);
+    if (!ok(out.text && strcmp(out.text, want) == 0, "%s", want))
+        printf("# got: %s\n", out.text ? out.text : "");
     strbuf_free(&out);
     spec_free(spec);
 }
