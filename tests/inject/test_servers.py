@@ -286,5 +286,23 @@ def mpi():
     lt.equal(result.code, 0, "mpi: ends well")
 
 
-lt.main({"redis": redis, "postgres": postgres, "nginx": nginx, "python": python,
-         "mpi": mpi}[sys.argv[1]])
+def job():
+    """All processes of a job, by its name, while Loupe's own library is in them."""
+    ready, stop = lt.scratch("ready2"), lt.scratch("stop2")
+    process = lt.start(lt.loupe_command(lt.mpirun(2) + [lt.built("live"), ready, stop]))
+    lt.ok(lt.wait_for(lambda: os.path.exists(ready)), "job: it has begun")
+    jobs = json.loads(lt.execute([lt.LOUPE, "ps", "--json"]).out)
+    name = (jobs if isinstance(jobs, list) else jobs["jobs"])[0]["job"]
+    result = lt.execute([lt.LOUPE, "probe", name, "--json", "--for", "300ms",
+                         "counter n; entry MPI_Send { addCounter(n, 1) }"], env=CACHE)
+    good = lt.ok(result.code == 0, "job: loupe probe JOB", result)
+    threads = json.loads(result.out.splitlines()[-1])["values"]["n"]["threads"] if good else []
+    lt.ok(len({t["pid"] for t in threads}) == 2 and all(t["value"] > 0 for t in threads),
+          "job: both ranks count", threads)
+    with open(stop, "w", encoding="utf-8"):
+        pass
+    lt.equal(lt.finish(process).code, 0, "job: ends well")
+
+
+lt.main(*{"redis": [redis], "postgres": [postgres], "nginx": [nginx], "python": [python],
+          "mpi": [mpi, job]}[sys.argv[1]])
