@@ -133,7 +133,8 @@ static void place_text(const struct session_place *p, bool plan)
     printf("%-14s %s!%s", kinds[p->kind], path_base(p->module), p->function);
     if (p->callee)
         printf(" calls %s", p->callee);
-    printf(" %#" PRIx64, p->address);
+    if (p->address)
+        printf(" %#" PRIx64, p->address);
     if (p->file)
         printf(" %s:%u", p->file, p->line);
     if (p->left_out)
@@ -173,7 +174,8 @@ void probe_show_left_out(const struct session_report *report)
         const struct session_place *p = &report->places[i];
         out += p->left_out;
         if (p->left_out && p->why && shown++ < SHOWN_MAX)
-            log_warn("left out: %s %s: %s", kinds[p->kind], p->function, p->why);
+            log_warn("left out: %s %s%s%s", kinds[p->kind], p->function, *p->function ? ": " : "",
+                     p->why);
     }
     if (out)
         log_warn("%zu of %zu points are left out; --dry-run shows which and why", out,

@@ -98,17 +98,6 @@ void session_close(struct session *s)
     free(s);
 }
 
-size_t session_living(struct session *s)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < s->process_count; i++) {
-        struct process *p = &s->processes[i];
-        p->gone = p->gone || !target_lives(p->target);
-        count += !p->gone;
-    }
-    return count;
-}
-
 void session_report_free(struct session_report *report)
 {
     for (size_t i = 0; i < report->count; i++)

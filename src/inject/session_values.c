@@ -92,6 +92,19 @@ int session_take_variables(struct session *s, size_t count, uint32_t *first,
                         (int)EMIT_VARIABLES);
 }
 
+size_t session_living(struct session *s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->process_count; i++) {
+        struct process *p = &s->processes[i];
+        p->gone = p->gone || !target_lives(p->target);
+        if (p->gone && !p->ended)
+            p->ended = __rdtsc();
+        count += !p->gone;
+    }
+    return count;
+}
+
 /* What the thread has used of the CPU; 0: it is gone. */
 static uint64_t cpu_ns(pid_t pid, pid_t tid)
 {
@@ -129,8 +142,8 @@ static struct emit_timer copy_timer(const struct emit_timer *at)
 static uint64_t timer_now(const struct process *p, pid_t tid, const struct emit_timer *t)
 {
     uint64_t value = t->total;
-    if (t->depth > 0 && !p->gone) {
-        uint64_t now = t->clock ? (tid ? cpu_ns(p->pid, tid) : 0) : __rdtsc();
+    if (t->depth > 0) {
+        uint64_t now = t->clock ? (tid ? cpu_ns(p->pid, tid) : 0) : p->gone ? p->ended : __rdtsc();
         if (now > t->begin)
             value += now - t->begin;
     }

@@ -238,6 +238,31 @@ def unloaded():
           "dlclose: what was counted remains", result)
 
 
+def unwinding():
+    """Exceptions, longjmp, signals and backtraces through code that is instrumented everywhere."""
+    program = lt.scratch("throws")
+    source = os.path.join(os.path.dirname(SOURCE), "throws.cc")
+    if not shutil.which("c++"):
+        lt.skip("unwinding", "no C++ compiler")
+        return
+    subprocess.run(["c++", "-O2", "-o", program, source], check=True)
+    want = lt.execute(["sh", "-c", f"echo go | {program} 5000"]).out.splitlines()[1]
+    for where in ("*", "lib*!*"):
+        process = lt.start([program, "5000"], stdin=subprocess.PIPE)
+        pid = process.stdout.readline().strip()
+        watcher = probe(pid, f'counter n, x; timer t; entry "{where}" {{ addCounter(n, 1); '
+                        f'startTimer(t, wall) }} exit "{where}" {{ stopTimer(t); '
+                        f'addCounter(x, 1) }}', "--every", "20ms")
+        watcher.stdout.readline()
+        out, _ = process.communicate("go\n", timeout=lt.LIMIT)
+        result = lt.finish(watcher)
+        lt.equal((out.strip(), process.returncode), (want, 0),
+                 f"{where}: exceptions, longjmp, signals and backtraces are as before")
+        last = samples(result)[-1]["values"] if result.code == 0 else {}
+        lt.ok(last and 0 < last["x"]["sum"] < last["n"]["sum"] and last["t"]["sum"] > 0,
+              f"{where}: more entries than exits; the timer ran", result)
+
+
 def refused(arguments, *words):
     result = lt.execute([lt.LOUPE, "probe", *[str(a) for a in arguments]], env=CACHE)
     lt.ok(result.code == 125 and all(w in result.err for w in words),
@@ -333,4 +358,4 @@ def python():
 
 
 lt.main(counts, constrained, timers, per_thread, several, in_and_out, interrupted, endings,
-        unloaded, errors, look, stripped, static, python)
+        unloaded, unwinding, errors, look, stripped, static, python)
