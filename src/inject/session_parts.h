@@ -65,7 +65,7 @@ struct process {
     pid_t pid;
     struct target *target;
     bool gone;
-    uint64_t ended; /* in ticks: when it was seen that it has; timers ran until then */
+    uint64_t ended;         /* in ticks: when it was seen that it has; timers ran until then */
     bool confined;          /* seccomp: no system calls of ours */
     unsigned generation;    /* of the list of files */
     struct loaded **loaded; /* the program first */

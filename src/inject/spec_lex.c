@@ -12,9 +12,9 @@
 
 void spec_fail(struct spec_parser *p, const struct spec_token *at, const char *format, ...)
 {
-    va_list args;
     if (p->failed)
         return;
+    va_list args;
     va_start(args, format);
     vsnprintf(p->error->message, sizeof p->error->message, format, args);
     va_end(args);

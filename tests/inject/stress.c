@@ -164,7 +164,7 @@ static bool all_at_once(struct session *s)
 int main(int argc, char **argv)
 {
     struct session *s = NULL;
-    struct session_error error;
+    struct session_error error = {{0}};
     struct names names = {0};
     pid_t pids[256];
     if (argc < 4 || argc > 256)
