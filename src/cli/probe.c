@@ -191,8 +191,13 @@ static void hold_signals(sigset_t *held)
     sigaddset(held, SIGINT);
     sigaddset(held, SIGTERM);
     sigaddset(held, SIGHUP);
+    sigaddset(held, SIGQUIT);
     sigaddset(held, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, held, NULL);
+    /* While we stood still the program would, at its next signal. */
+    signal(SIGTSTP, SIG_IGN);
+    signal(SIGTTOU, SIG_IGN);
+    signal(SIGTTIN, SIG_IGN);
 }
 
 /* Until then, or a signal, or nobody of them lives; true: none of these two. */

@@ -183,6 +183,8 @@ def interrupted():
     target = Target(1000, 0)
     watcher = probe(target.pid, "counter c; entry work { addCounter(c, 1) }", "--every", "20ms")
     watcher.stdout.readline()
+    watcher.send_signal(signal.SIGTSTP)
+    lt.ok(watcher.stdout.readline() and watcher.stdout.readline(), "Ctrl-Z does not stop it")
     watcher.send_signal(signal.SIGINT)
     result = lt.finish(watcher)
     lt.ok(result.code == 0 and samples(result), "ends well after SIGINT", result)
