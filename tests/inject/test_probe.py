@@ -50,6 +50,26 @@ def inserted(pid):
         return "loupe" in maps.read()
 
 
+def changed(pid):
+    """Mappings of code that are not as their files have them."""
+    wrong = []
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb") as mem:
+        for line in maps:
+            fields = line.split(None, 5)
+            if len(fields) < 6 or "x" not in fields[1] or not fields[5].startswith("/"):
+                continue
+            path, (start, end) = fields[5].strip(), (int(x, 16) for x in fields[0].split("-"))
+            if not os.path.exists(path):
+                continue
+            mem.seek(start)
+            with open(path, "rb") as file:
+                file.seek(int(fields[2], 16))
+                want = file.read(end - start)
+            if mem.read(end - start)[:len(want)] != want:
+                wrong.append(path)
+    return wrong
+
+
 def samples(result):
     return [json.loads(line) for line in result.out.splitlines()]
 
@@ -129,6 +149,10 @@ def timers():
     lt.ok(every[-1]["p"]["sum"] < 0.02, "a process timer has not", every[-1])
     backwards = [(a, b) for a, b in zip(every, every[1:]) if b["t"]["sum"] < a["t"]["sum"]]
     lt.equal(backwards, [], "a timer never goes backwards")
+    values = watch("timer t, u; entry work { setTimer(t, 1.5); setTimer(u, arg1 + 2) }", rounds=10,
+                   threads=0)
+    lt.ok(abs(values["t"]["sum"] - 1.5) < 0.001 and abs(values["u"]["sum"] - 11) < 0.01,
+          "timers are set in seconds", values)
 
 
 def per_thread():
@@ -181,8 +205,10 @@ def in_and_out():
 def interrupted():
     """Ctrl-C removes everything and prints the last values."""
     target = Target(1000, 0)
-    watcher = probe(target.pid, "counter c; entry work { addCounter(c, 1) }", "--every", "20ms")
+    watcher = probe(target.pid, "counter c; entry * { addCounter(c, 1) } exit * { addCounter(c, 1) }",
+                    "counter d; entry libc.so*!* { addCounter(d, 1) }", "--every", "20ms")
     watcher.stdout.readline()
+    lt.ok(changed(target.pid), "code is changed while it is there")
     watcher.send_signal(signal.SIGTSTP)
     lt.ok(watcher.stdout.readline() and watcher.stdout.readline(), "Ctrl-Z does not stop it")
     watcher.send_signal(signal.SIGINT)
@@ -190,6 +216,7 @@ def interrupted():
     lt.ok(result.code == 0 and samples(result), "ends well after SIGINT", result)
     with open(f"/proc/{target.pid}/status", encoding="utf-8") as status:
         lt.ok("TracerPid:\t0" in status.read(), "nobody is attached any more")
+    lt.equal(changed(target.pid), [], "all code is as the files have it")
     target.go()
     lt.equal(target.result(), (expected(1000, 1)[0], 0), "the program goes on")
 
