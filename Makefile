@@ -38,6 +38,9 @@ bench: # measures what monitoring costs and how true its times are; not a test
 	@ninja -C $(BUILD) bench-source
 	@ninja -C $(BUILD) bench-time
 	@ninja -C $(BUILD) bench-path
+	@ninja -C $(BUILD) bench-binary
+	@ninja -C $(BUILD) bench-inject
+	@ninja -C $(BUILD) bench-probe
 
 install: # installs below PREFIX (/usr/local), DESTDIR before it
 	@tools/install-deps.sh --check build

@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 seconds=${1:-60}
 dir=build-fuzz
-targets=(segment runfile tables)
+targets=(segment runfile tables spec code)
 
 if [ ! -f $dir/build.ninja ]; then
     rm -rf $dir

@@ -11,7 +11,7 @@ _loupe() {
     local i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run exec cc c++ report top graph ps collect ctl doctor help --help --version" \
+        COMPREPLY=($(compgen -W "run exec cc c++ report top probe graph ps collect ctl doctor help --help --version" \
             -- "$cur"))
         return
     fi
@@ -50,11 +50,14 @@ _loupe() {
         COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur"))
         return
         ;;
+    --file | -f)
+        [[ $command == probe ]] && COMPREPLY=($(compgen -f -- "$cur")) && return
+        ;;
     --source)
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --peers | --budget | --items | --path-interval | --grace | --top | --at | --interval | -i) return ;;
+    --peers | --budget | --items | --path-interval | --grace | --top | --at | --interval | -i | --every | --for | --list) return ;;
     esac
     case $command in
     cc | c++) options="--all --filter --no-debug" ;;
@@ -62,6 +65,7 @@ _loupe() {
     exec) options="--job --alike --output --force --quiet --peers --budget --critical-path --items --path-interval --no-compensation --local-compensation --grace --top" ;;
     report) options="--by --waits --at --source --critical-path --top --json --full --color --no-color" ;;
     top) options="--once --json --by --waits --at --source --critical-path --full --interval --top --color --no-color" ;;
+    probe) options="--file --every --for --json --list --dry-run" ;;
     graph | ps | doctor) options="--json" ;;
     esac
     if [[ $cur == -* ]]; then
@@ -71,7 +75,7 @@ _loupe() {
     case $command in
     report) COMPREPLY=($(compgen -f -X '!*.loupe' -- "$cur") $(compgen -d -- "$cur")) ;;
     graph) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    top | collect) COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur")) ;;
+    top | collect | probe) COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur")) ;;
     ctl)
         case $COMP_CWORD in
         2) COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur")) ;;
@@ -83,7 +87,7 @@ _loupe() {
             ;;
         esac
         ;;
-    help) COMPREPLY=($(compgen -W "run exec cc c++ report top graph ps collect ctl doctor" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "run exec cc c++ report top probe graph ps collect ctl doctor" -- "$cur")) ;;
     esac
 }
 complete -o filenames -F _loupe loupe

@@ -142,6 +142,12 @@ static int set_value(const struct option_entry *o, void *values, const char *tex
     char *end;
     errno = 0;
     double number = strtod(text, &end);
+    if (o->kind == OPTION_SECONDS && end != text) { /* "1s" and "100ms" say the same */
+        if (strcmp(end, "ms") == 0)
+            number /= 1000;
+        if (strcmp(end, "ms") == 0 || strcmp(end, "s") == 0)
+            end += strlen(end);
+    }
     bool good = end != text && !*end && !errno && number >= o->min && number <= o->max;
     if (!good || (o->kind == OPTION_NUMBER && number != (double)(int)number)) {
         strbuf_printf(error, "%s takes a %snumber from %g to %g, not \"%s\"", o->name,

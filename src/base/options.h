@@ -15,7 +15,7 @@ enum option_kind {
     OPTION_FLAG,    /* bool, no value */
     OPTION_STRING,  /* const char *, points into argv or the LOUPE string */
     OPTION_NUMBER,  /* int, min to max */
-    OPTION_SECONDS, /* double, min to max */
+    OPTION_SECONDS, /* double, min to max; "s" or "ms" behind it or not */
     OPTION_CHOICE,  /* int, which of the words that `value` shows: "all|some|none" */
     OPTION_PERCENT, /* double, min to max, "%" behind it or not; "off" is OPTION_PERCENT_OFF */
 };

@@ -43,10 +43,12 @@ struct code_point {
     uint32_t
         callee; /* of a call or tail call in this file: index; CODE_NONE: elsewhere, or not known */
     uint32_t loop; /* index; CODE_NONE */
-    uint64_t
-        address; /* of the instruction before which the code is to run; for an edge, of its jump */
-    uint64_t target;         /* of an edge: where it leads */
-    uint64_t window;         /* first byte that may be overwritten; at or before `address` */
+    /* Of the instruction before which the code is to run. For an edge, of the instruction that it
+     * begins with: a jump to `target`, or one behind which `target` stands (it falls through). */
+    uint64_t address;
+    uint64_t target;         /* of an edge, or an exit by a conditional jump: where it leads */
+    uint64_t window;         /* first byte that may be overwritten; at or before `address`. Two
+                                points have the same window, or none of its bytes in common. */
     uint32_t live;           /* registers and flags that hold something the program will read */
     const char *callee_name; /* of a call, also through the PLT; NULL: not known */
     const char *why;
@@ -62,6 +64,7 @@ struct code_loop {
 struct code_function {
     const char *name;    /* linkage name */
     const char *pretty;  /* demangled, or the same */
+    const char *aliases; /* its other names, one per line; NULL: none */
     uint64_t start, end; /* its main part */
     const char *file;
     uint32_t line;
@@ -93,6 +96,9 @@ void code_close(struct code *code); /* accepts NULL */
 
 /* The function that has this address; NULL: none. */
 const struct code_function *code_at(const struct code *code, uint64_t address);
+
+/* Does a glob match its name, the readable one, or an alias? */
+bool code_named(const struct code_function *function, const char *glob);
 
 /* One instruction, for those who move it. */
 struct code_instruction {

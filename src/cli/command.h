@@ -32,6 +32,7 @@ extern const struct command cmd_cxx;
 extern const struct command cmd_doctor;
 extern const struct command cmd_exec;
 extern const struct command cmd_graph;
+extern const struct command cmd_probe;
 extern const struct command cmd_ps;
 extern const struct command cmd_report;
 extern const struct command cmd_run;

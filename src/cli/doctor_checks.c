@@ -15,7 +15,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #ifndef LOUPE_LIBDW_VERSION /* the build says it: only src/binary includes libdw's headers */
@@ -186,6 +188,46 @@ static bool cpu_flag(const char *flag)
     return found;
 }
 
+/* Can a process of ours be seized? Containers and seccomp forbid that too. */
+static int try_ptrace(void)
+{
+    int ends[2], err = 0;
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -errno;
+    pid_t child = fork();
+    if (child == 0) {
+        char end;
+        close(ends[1]);
+        _exit(read(ends[0], &end, 1) < 0);
+    }
+    if (child < 0 || ptrace(PTRACE_SEIZE, child, NULL, NULL) < 0)
+        err = -errno;
+    close(ends[0]);
+    close(ends[1]); /* it ends, and with it what holds it */
+    while (child > 0 && waitpid(child, NULL, __WALL) < 0 && errno == EINTR)
+        ;
+    return err;
+}
+
+static void check_ptrace(int scope)
+{
+    int err = try_ptrace();
+    if (err < 0)
+        doctor_say(DOCTOR_WARNING, "ptrace",
+                   "for loupe probe, start the container with --cap-add=SYS_PTRACE",
+                   "attaching to a process fails: %s; all but loupe probe do without",
+                   strerror(-err));
+    else if (scope > 0 && geteuid() != 0)
+        doctor_say(DOCTOR_WARNING, "ptrace",
+                   "for loupe probe, sysctl kernel.yama.ptrace_scope=0 (as root)",
+                   "ptrace_scope is %d: only %s; all but loupe probe do without", scope,
+                   scope == 1 ? "a process's own children can be attached to"
+                              : "root can attach to processes");
+    else
+        doctor_say(DOCTOR_OK, "ptrace", NULL, "processes can be attached to (ptrace_scope %d)",
+                   scope);
+}
+
 void doctor_machine(void)
 {
     char word[256];
@@ -200,12 +242,7 @@ void doctor_machine(void)
                invariant ? "invariant" : "not known to be invariant", word);
     if (!read_word("/proc/sys/kernel/yama/ptrace_scope", word, sizeof word))
         snprintf(word, sizeof word, "0");
-    /* Nothing of run, exec and top needs it; attaching will. */
-    int scope = atoi(word);
-    doctor_say(scope > 1 ? DOCTOR_WARNING : DOCTOR_OK, "ptrace",
-               scope > 1 ? "sysctl kernel.yama.ptrace_scope=1 (as root), for attaching later"
-                         : NULL,
-               "ptrace_scope is %d; run, exec and top do without", scope);
+    check_ptrace(atoi(word));
 }
 
 void doctor_jobs(void)

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-    &cmd_run,   &cmd_exec, &cmd_cc,      &cmd_cxx, &cmd_report, &cmd_top,
-    &cmd_graph, &cmd_ps,   &cmd_collect, &cmd_ctl, &cmd_doctor,
+    &cmd_run,   &cmd_exec,  &cmd_cc, &cmd_cxx,     &cmd_report, &cmd_top,
+    &cmd_probe, &cmd_graph, &cmd_ps, &cmd_collect, &cmd_ctl,    &cmd_doctor,
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0], OPTIONS_MAX = 32 };

@@ -109,13 +109,13 @@ static void add_pid(struct pids *pids, pid_t pid)
     *VEC_PUSH(pids->list, pids->count, pids->room) = pid;
 }
 
-void procs_name_living(const struct job *job, struct strbuf *out)
+/* `hidden`: some are in a PID namespace that cannot be seen from here. */
+static struct pids living(const struct job *job, bool take_hidden, bool *hidden)
 {
-    enum { SHOWN_MAX = 8 };
     struct pids pids = {0};
     struct members members;
     DIR *dir = opendir(job->dir);
-    bool alive, hidden = false;
+    bool alive;
     for (pid_t pid; next_registered(dir, &pid, &alive);)
         if (alive)
             add_pid(&pids, pid);
@@ -124,11 +124,28 @@ void procs_name_living(const struct job *job, struct strbuf *out)
     if (members_open(job, &members) == 0) {
         for (const struct member *m = members.list; m < members.list + members.count; m++)
             if (!m->replaced && m->life != PROCESS_DEAD) {
-                add_pid(&pids, record_header(m->reader)->pid);
-                hidden |= m->life == PROCESS_HIDDEN;
+                *hidden |= m->life == PROCESS_HIDDEN;
+                if (m->life != PROCESS_HIDDEN || take_hidden)
+                    add_pid(&pids, record_header(m->reader)->pid);
             }
         members_close(&members);
     }
+    return pids;
+}
+
+size_t procs_living(const struct job *job, pid_t **pids)
+{
+    bool hidden = false;
+    struct pids all = living(job, false, &hidden);
+    *pids = all.list;
+    return all.count;
+}
+
+void procs_name_living(const struct job *job, struct strbuf *out)
+{
+    enum { SHOWN_MAX = 8 };
+    bool hidden = false;
+    struct pids pids = living(job, true, &hidden);
     for (size_t i = 0; i < pids.count && i < SHOWN_MAX; i++)
         strbuf_printf(out, "%s%d", i ? ", " : "", (int)pids.list[i]);
     if (pids.count > SHOWN_MAX)

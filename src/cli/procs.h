@@ -27,6 +27,8 @@ int procs_register(const struct job *job);
 int procs_registered(const struct job *job, int *total);
 /* Processes of the job that are alive, registered or with a segment. */
 int procs_alive(const struct job *job);
+/* Their PIDs, to be freed; how many. Those of other PID namespaces are not among them. */
+size_t procs_living(const struct job *job, pid_t **pids);
 /* Their PIDs, for a message; none if they have ended by now. */
 void procs_name_living(const struct job *job, struct strbuf *out);
 

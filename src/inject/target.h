@@ -25,6 +25,11 @@ struct target_module {
     uint64_t start, end; /* of all its mappings */
 };
 
+/*
+ * One thread of the caller at a time per target. While something is attached, no thread of the
+ * caller may wait for just any child (waitpid(-1) without __WNOTHREAD): it would take the stops.
+ * The signal SIGRTMAX - 3 is used inside.
+ */
 /* Seizes all threads, those that are created meanwhile too; they go on running. -errno. */
 int target_attach(pid_t pid, struct target **target, struct target_error *error);
 /* Lets go. What was inserted and not removed stays if `keep`; else it is removed first. */
@@ -62,12 +67,11 @@ struct target_pause {
 /* All of them, or none, in one stop. -errno. */
 int target_patch(struct target *target, const struct target_patch *patches, size_t count,
                  struct target_pause *pause);
+/* This one alone could be made now: the same mapping, with those bytes (-ESTALE is about another).
+ */
+bool target_patch_fits(struct target *target, const struct target_patch *patch);
 /* The same for many processes of one binary: stopped together. */
 int targets_patch(struct target **targets, size_t target_count, const struct target_patch *patches,
                   size_t count, struct target_pause *pause);
-
-/* A trap at one byte (int3): threads that come there go on at `handler`, in the target itself, by a
- * signal handler of ours that passes on what is not ours. */
-int target_trap(struct target *target, uint64_t address, uint64_t handler);
 
 #endif

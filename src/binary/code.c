@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* A whole file: its procedures one after the other, and what follows from all of them. */
+#include "binary/code.h"
+
+#include "base/alloc.h"
+#include "binary/code_inner.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void forget_body(struct code_body *body)
+{
+    free(body->points);
+    free(body->loops);
+    free(body->loop_parts);
+    free(body->loop_of);
+    *body = (struct code_body){0};
+}
+
+/* Is there a way out, other than into what does not return? */
+static bool has_way_out(const struct flow *flow, const struct code_body *body)
+{
+    if (flow->why)
+        return true;
+    for (size_t i = 0; i < body->point_count; i++) {
+        const struct code_point *p = &body->points[i];
+        if (p->kind != CODE_EXIT)
+            continue;
+        bool gone = p->callee != PART_NONE ? flow->file->never_returns[p->callee]
+                                           : name_never_returns(p->callee_name);
+        if (!gone)
+            return true;
+    }
+    return false;
+}
+
+static void look_at(struct code_file *file, uint32_t part)
+{
+    struct code_body *body = &file->bodies[part];
+    struct flow flow = {.file = file, .part = part};
+    body->looked_at = true;
+    flow_follow(&flow);
+    if (!flow.insn_count) {
+        body->why = flow.why;
+    } else {
+        blocks_make(&flow);
+        live_solve(&flow);
+        points_make(&flow, body);
+    }
+    body->returns = has_way_out(&flow, body);
+    flow_free(&flow, false);
+}
+
+/* Instructions that were found before are forgotten; what jumps marked stays. */
+static void forget(struct code_file *file, uint32_t part)
+{
+    const struct code_part *p = &file->parts[part];
+    uint8_t *map = file_map(file, p->start);
+    for (uint64_t k = 0; map && k < p->end - p->start; k++)
+        map[k] &= (uint8_t) ~(MAP_START | MAP_INSIDE | MAP_LEADER | MAP_WINDOW);
+}
+
+static void look_again(struct code_file *file, uint32_t part)
+{
+    for (uint32_t i = 0; i < file->part_count; i++)
+        if (file->parts[i].owner == part) {
+            forget(file, i);
+            file->parts[i].owner = PART_NONE;
+        }
+    forget(file, part);
+    forget_body(&file->bodies[part]);
+    look_at(file, part);
+}
+
+static bool is_procedure(const struct code_file *file, uint32_t part)
+{
+    const struct code_part *p = &file->parts[part];
+    return p->owner == PART_NONE && !p->indirect_function && !p->signal && p->end > p->start;
+}
+
+/* Callers of what turns out never to return end there; they may not return either then. */
+static void settle_returns(struct code_file *file)
+{
+    bool *again = xcalloc(file->part_count, sizeof *again);
+    for (int round = 0; round < 8; round++) {
+        bool changed = false;
+        for (uint32_t i = 0; i < file->part_count; i++) {
+            const struct code_body *body = &file->bodies[i];
+            if (body->looked_at && body->whole && !body->returns && !file->never_returns[i]) {
+                file->never_returns[i] = true;
+                again[i] = changed = true;
+            }
+        }
+        if (!changed)
+            break;
+        bool *callers = xcalloc(file->part_count, sizeof *callers);
+        size_t kept = 0;
+        for (size_t i = 0; i < file->call_count; i++)
+            if (file->calls[i].caller != PART_NONE && again[file->calls[i].callee])
+                callers[file->calls[i].caller] = true;
+        for (size_t i = 0; i < file->call_count; i++)
+            if (file->calls[i].caller == PART_NONE || !callers[file->calls[i].caller])
+                file->calls[kept++] = file->calls[i];
+        file->call_count = kept;
+        memset(again, 0, file->part_count * sizeof *again);
+        for (uint32_t i = 0; i < file->part_count; i++)
+            if (callers[i])
+                look_again(file, i);
+        free(callers);
+    }
+    free(again);
+}
+
+/* What a caller keeps in a register across a call is kept by all that the called one calls. */
+static void settle_held(struct code_file *file)
+{
+    uint32_t *held = xcalloc(file->part_count, sizeof *held);
+    for (size_t i = 0; i < file->call_count; i++)
+        held[file->calls[i].callee] |= file->calls[i].held;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < file->call_count; i++) {
+            const struct code_call *call = &file->calls[i];
+            if (call->caller == PART_NONE || !(held[call->caller] & ~held[call->callee]))
+                continue;
+            held[call->callee] |= held[call->caller];
+            changed = true;
+        }
+    }
+    for (uint32_t i = 0; i < file->part_count; i++)
+        for (size_t k = 0; k < file->bodies[i].point_count; k++)
+            file->bodies[i].points[k].live |= held[i];
+    free(held);
+}
+
+/* Branches that were seen after a window was chosen. */
+static void check_windows(struct code_file *file)
+{
+    for (uint32_t i = 0; i < file->part_count; i++)
+        for (size_t k = 0; k < file->bodies[i].point_count; k++) {
+            struct code_point *p = &file->bodies[i].points[k];
+            const uint8_t *map = p->way == CODE_JUMP ? file_map(file, p->window) : NULL;
+            bool hit = false;
+            for (uint8_t b = 1; map && b < p->window_bytes; b++)
+                hit |= map[b] & (MAP_TARGET | MAP_POINTED);
+            if (!hit)
+                continue;
+            p->way = file->bodies[i].whole ? CODE_RELOCATE : CODE_TRAP;
+            p->why = "a jump from elsewhere leads into the bytes there";
+            p->window = p->address;
+            p->window_bytes = 0;
+        }
+}
+
+static void look_at_all(struct code_file *file)
+{
+    file->bodies = xcalloc(file->part_count, sizeof *file->bodies);
+    file->never_returns = xcalloc(file->part_count, sizeof *file->never_returns);
+    for (uint32_t i = 0; i < file->part_count; i++)
+        file->never_returns[i] = name_never_returns(file->parts[i].name);
+    for (uint32_t i = 0; i < file->part_count; i++)
+        if (!file->parts[i].cold && is_procedure(file, i))
+            look_at(file, i);
+    for (uint32_t i = 0; i < file->part_count; i++) /* that nobody has claimed */
+        if (file->parts[i].cold && is_procedure(file, i))
+            look_at(file, i);
+    settle_returns(file);
+    file_sweep(file);
+    settle_held(file);
+    check_windows(file);
+}
+
+static int analyse(const char *path, bool lines, const char *build_id, struct code_image *image)
+{
+    struct code_file file = {0};
+    int error = file_load(&file, path);
+    if (!error) {
+        frames_load(&file);
+        imports_load(&file);
+        parts_load(&file);
+        pointers_mark(&file);
+        look_at_all(&file);
+        struct code_lines *table = lines ? lines_load(&file) : NULL;
+        image_make(image, &file, table, build_id);
+        lines_free(table);
+    }
+    file_free(&file);
+    return error;
+}
+
+int code_open(const char *path, bool lines, struct code **code)
+{
+    struct code_cache_key key;
+    struct code_image image = {0};
+    *code = NULL;
+    if (access(path, R_OK))
+        return -errno;
+    bool keep = cache_key(&key, path, lines);
+    if (keep && cache_read(&key, &image) && (*code = image_attach(&image))) {
+        (*code)->cached = true;
+        return 0;
+    }
+    image = (struct code_image){0};
+    int error = analyse(path, lines, key.build_id, &image);
+    if (error)
+        return error;
+    if (keep)
+        cache_write(&key, &image);
+    *code = image_attach(&image);
+    return *code ? 0 : -ENOEXEC;
+}
+
+bool code_named(const struct code_function *f, const char *glob)
+{
+    if (!fnmatch(glob, f->name, 0) || !fnmatch(glob, f->pretty, 0))
+        return true;
+    for (const char *at = f->aliases; at && *at;) {
+        size_t length = strcspn(at, "\n");
+        char *name = xcalloc(length + 1, 1);
+        memcpy(name, at, length);
+        bool same = !fnmatch(glob, name, 0);
+        free(name);
+        if (same)
+            return true;
+        at += length + (at[length] == '\n');
+    }
+    return false;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* What could be instrumented. */
+#include "inject/session_parts.h"
+
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void show_function(const struct loaded *l, pid_t pid, const struct code *code,
+                          const struct code_function *f, session_show *show, void *data)
+{
+    for (uint32_t i = 0; i < f->point_count; i++) {
+        const struct code_point *p = &code->points[f->first_point + i];
+        bool loop = p->kind >= CODE_LOOP_ENTRY && p->loop != CODE_NONE;
+        struct session_place place = {
+            .pid = pid,
+            .kind = p->kind,
+            .trap = p->way == CODE_TRAP,
+            .left_out = p->way == CODE_NEVER || p->way == CODE_RELOCATE,
+            .address = p->address,
+            .module = l->path,
+            .function = f->pretty,
+            .file = loop ? code->loops[p->loop].file : f->file,
+            .line = loop ? code->loops[p->loop].line : f->line,
+            .callee = p->callee != CODE_NONE ? code->functions[p->callee].pretty : p->callee_name,
+            .why = p->way == CODE_NEVER ? (char *)p->why : NULL,
+        };
+        show(data, &place);
+    }
+}
+
+static bool shown_before(const struct session *s, size_t process)
+{
+    const struct loaded *mine = s->processes[process].loaded[0];
+    for (size_t i = 0; i < process; i++)
+        if (s->processes[i].loaded_count &&
+            strcmp(s->processes[i].loaded[0]->path, mine->path) == 0)
+            return true;
+    return false;
+}
+
+static int list_process(struct session *s, struct process *p, const char *module,
+                        const char *pattern, session_show *show, void *data)
+{
+    int count = 0;
+    for (size_t i = 0; i < p->loaded_count; i++) {
+        struct loaded *l = p->loaded[i];
+        if (l->gone || (module && !resolve_module_matches(l, module)))
+            continue;
+        const struct code *code = session_code(s, l, true);
+        for (size_t f = 0; code && f < code->function_count; f++) {
+            if (!resolve_function_matches(&code->functions[f], pattern))
+                continue;
+            show_function(l, p->pid, code, &code->functions[f], show, data);
+            count++;
+        }
+        if (!module && l->program && count)
+            break;
+    }
+    return count;
+}
+
+int session_list(struct session *s, const char *glob, session_show *show, void *data,
+                 struct session_error *error)
+{
+    char *pattern = xstrdup(glob), *mark = strchr(pattern, '!'), *module = NULL;
+    int count = 0;
+    if (mark && mark > pattern && mark[-1] != '[' && mark[1]) {
+        *mark = 0;
+        module = pattern;
+    }
+    for (size_t i = 0; i < s->process_count; i++)
+        if (s->processes[i].loaded_count && !shown_before(s, i))
+            count +=
+                list_process(s, &s->processes[i], module, module ? mark + 1 : pattern, show, data);
+    free(pattern);
+    if (!count) {
+        struct spec_request nothing = {
+            .where = SPEC_ENTRY, .function = (char *)glob, .source_line = 1, .source_column = 1};
+        return resolve_nothing(s, &nothing, error);
+    }
+    return count;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* The files that a process has mapped, and their analyses, each made once. */
+#include "inject/session_parts.h"
+
+#include "base/alloc.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_program(pid_t pid, const char *open)
+{
+    char exe[64];
+    struct stat a, b;
+    snprintf(exe, sizeof exe, "/proc/%d/exe", (int)pid);
+    return stat(exe, &a) == 0 && stat(open, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+static struct loaded *find(struct process *p, const struct target_module *m)
+{
+    for (size_t i = 0; i < p->loaded_count; i++) {
+        struct loaded *l = p->loaded[i];
+        if (!l->gone && l->bias == m->bias && l->start == m->start && strcmp(l->path, m->path) == 0)
+            return l;
+    }
+    return NULL;
+}
+
+static void add(struct process *p, const struct target_module *m)
+{
+    struct loaded *l = find(p, m);
+    if (!l) {
+        l = xcalloc(1, sizeof *l);
+        l->path = xstrdup(m->path);
+        l->open = xstrdup(m->open);
+        l->bias = m->bias;
+        l->start = m->start;
+        l->end = m->end;
+        l->program = is_program(p->pid, l->open);
+        *VEC_PUSH(p->loaded, p->loaded_count, p->loaded_room) = l;
+    }
+    l->seen = p->generation;
+}
+
+int process_modules(struct process *p)
+{
+    size_t count = 0;
+    const struct target_module *modules = target_modules(p->target, &count);
+    if (!modules)
+        return target_lives(p->target) ? -EIO : -ESRCH;
+    p->generation++;
+    for (size_t i = 0; i < count; i++)
+        add(p, &modules[i]);
+    for (size_t i = 0; i < p->loaded_count; i++) {
+        struct loaded *l = p->loaded[i];
+        l->gone |= l->seen != p->generation;
+        if (l->program && i > 0) { /* the first to be searched */
+            memmove(p->loaded + 1, p->loaded, i * sizeof *p->loaded);
+            p->loaded[0] = l;
+        }
+    }
+    return 0;
+}
+
+/* Which of the file's bytes are at which address. */
+static void read_segments(struct analysis *a)
+{
+    Elf64_Ehdr header;
+    if (pread(a->fd, &header, sizeof header, 0) != sizeof header ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
+        header.e_phentsize != sizeof(Elf64_Phdr))
+        return;
+    size_t room = 0;
+    for (int i = 0; i < header.e_phnum; i++) {
+        Elf64_Phdr ph;
+        off_t at = (off_t)(header.e_phoff + (uint64_t)i * sizeof ph);
+        if (pread(a->fd, &ph, sizeof ph, at) != sizeof ph)
+            return;
+        a->threads |= ph.p_type == PT_TLS || ph.p_type == PT_INTERP;
+        if (ph.p_type == PT_LOAD)
+            *VEC_PUSH(a->segments, a->segment_count, room) =
+                (struct analysis_segment){ph.p_vaddr, ph.p_offset, ph.p_filesz};
+    }
+}
+
+bool loaded_bytes(const struct loaded *l, uint64_t address, void *into, size_t bytes)
+{
+    const struct analysis *a = l->analysis;
+    for (size_t i = 0; a && i < a->segment_count; i++) {
+        const struct analysis_segment *s = &a->segments[i];
+        if (address < s->address || address + bytes > s->address + s->bytes)
+            continue;
+        off_t at = (off_t)(s->offset + (address - s->address));
+        return pread(a->fd, into, bytes, at) == (ssize_t)bytes;
+    }
+    return false;
+}
+
+static struct analysis *analysis_of(struct session *s, struct loaded *l)
+{
+    struct stat st;
+    int fd = open(l->open, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0) {
+        for (size_t i = 0; i < s->analysis_count; i++) {
+            struct analysis *a = s->analyses[i];
+            if (a->device == st.st_dev && a->inode == st.st_ino) {
+                close(fd);
+                return a;
+            }
+        }
+    }
+    struct analysis *a = xcalloc(1, sizeof *a);
+    a->path = xstrdup(l->open);
+    a->fd = fd;
+    if (fd < 0) {
+        a->error = -errno;
+    } else {
+        a->device = st.st_dev;
+        a->inode = st.st_ino;
+        read_segments(a);
+    }
+    *VEC_PUSH(s->analyses, s->analysis_count, s->analysis_room) = a;
+    return a;
+}
+
+const struct code *session_code(struct session *s, struct loaded *l, bool lines)
+{
+    if (!l->analysis)
+        l->analysis = analysis_of(s, l);
+    struct analysis *a = l->analysis;
+    if (a->error || (a->code && (a->lines || !lines)))
+        return a->code;
+    struct code *code = NULL;
+    int err = code_open(a->path, lines, &code);
+    if (err < 0) {
+        /* What was found without lines remains good. */
+        a->error = a->code ? 0 : err;
+        a->lines |= lines;
+        return a->code;
+    }
+    a->plain = a->code; /* insertions point into it */
+    a->code = code;
+    a->lines = lines;
+    return code;
+}
+
+void session_free_analyses(struct session *s)
+{
+    for (size_t i = 0; i < s->analysis_count; i++) {
+        struct analysis *a = s->analyses[i];
+        code_close(a->code);
+        code_close(a->plain);
+        if (a->fd >= 0)
+            close(a->fd);
+        free(a->segments);
+        free(a->path);
+        free(a);
+    }
+    free(s->analyses);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of a session share. */
+#ifndef LOUPE_INJECT_SESSION_PARTS_H
+#define LOUPE_INJECT_SESSION_PARTS_H
+
+#include "binary/code.h"
+#include "inject/emit.h"
+#include "inject/session.h"
+
+#include <sys/stat.h>
+
+/* An analysed file, shared by all processes that have it mapped. */
+struct analysis {
+    dev_t device;
+    ino_t inode;
+    char *path;
+    int fd; /* for its bytes */
+    struct analysis_segment {
+        uint64_t address, offset, bytes;
+    } * segments;
+    size_t segment_count;
+    struct code *code;  /* NULL: could not be analysed, `error` */
+    struct code *plain; /* an earlier one without lines, still in use */
+    bool lines;
+    bool threads; /* it sets up a thread pointer: has an interpreter or thread-local data */
+    int error;
+};
+
+/* A file in one process. */
+struct loaded {
+    struct analysis *analysis; /* NULL: not looked at yet */
+    char *path, *open;
+    uint64_t bias, start, end;
+    bool program; /* the executable itself */
+    bool gone;    /* unmapped since */
+    unsigned seen;
+    uint64_t common; /* code that its points share; 0: not made yet */
+};
+
+/* A use of a request at a point. */
+struct site_use {
+    const struct code_point *point;
+    const struct spec_action *actions;
+    uint32_t handle, request;
+    uint32_t first_variable;
+};
+
+/* Bytes that are replaced, with everything that is requested there. */
+struct site {
+    struct loaded *loaded;
+    uint64_t window; /* in the process */
+    uint8_t bytes;
+    bool trap;
+    bool kept; /* while a change is prepared */
+    uint8_t original[32];
+    uint8_t inserted[32];  /* what is there now */
+    struct site_use *uses; /* in the order of execution */
+    size_t use_count, use_room;
+    uint64_t code; /* in the process; 0: not made yet */
+    size_t code_bytes, code_room;
+    uint64_t moved[32]; /* as of struct target_patch */
+};
+
+struct process {
+    pid_t pid;
+    struct target *target;
+    bool gone;
+    uint64_t ended;         /* in ticks: when it was seen that it has; timers ran until then */
+    bool confined;          /* seccomp: no system calls of ours */
+    unsigned generation;    /* of the list of files */
+    struct loaded **loaded; /* the program first */
+    size_t loaded_count, loaded_room;
+    struct site **sites; /* by address */
+    size_t site_count;
+    struct emit_data *data; /* here */
+    uint64_t remote_data;   /* there */
+    struct {                /* what timers have shown, so that they do not go backwards */
+        uint64_t thread, shown;
+    } * shown; /* EMIT_BLOCKS * EMIT_VARIABLES */
+};
+
+struct insertion {
+    uint32_t handle;
+    struct spec *spec;
+    uint32_t first_variable;
+    bool removed;
+};
+
+struct session {
+    struct process *processes;
+    size_t process_count;
+    struct analysis **analyses;
+    size_t analysis_count, analysis_room;
+    struct insertion *insertions;
+    size_t insertion_count, insertion_room;
+    uint32_t last_handle;
+    uint64_t ticks_origin, ns_origin;
+    double tick_ns; /* 0: not measured yet */
+};
+
+int session_fail(struct session_error *error, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* session_values.c */
+void session_clock_open(struct session *session);
+/* For setTimer; 0: the spec has none. */
+uint64_t session_tick_scale(struct session *session, const struct spec *spec);
+int session_take_variables(struct session *session, size_t count, uint32_t *first,
+                           struct session_error *error);
+
+/* session_modules.c: which files it has mapped now. */
+int process_modules(struct process *process);
+/* NULL: it cannot be analysed, see loaded->analysis->error. */
+const struct code *session_code(struct session *session, struct loaded *loaded, bool lines);
+/* As they are in the file; false: not there. */
+bool loaded_bytes(const struct loaded *loaded, uint64_t address, void *into, size_t bytes);
+void session_free_analyses(struct session *session);
+
+/* A point that a request leads to. */
+struct wanted {
+    struct loaded *loaded;
+    const struct code *code;
+    const struct code_point *point;
+    uint32_t request;
+    char *why; /* NULL: it can be done, as far as is known */
+    bool left_out;
+    size_t code_bytes;
+    bool trap;
+};
+struct wanted_list {
+    struct wanted *list;
+    size_t count, room;
+};
+/* session_resolve.c: adds all points in this process; how many, or -errno. */
+int resolve_request(struct session *session, struct process *process, const struct spec *spec,
+                    uint32_t request, struct wanted_list *wanted, struct session_error *error);
+/* Names like the one that nobody has, in the error. */
+int resolve_nothing(struct session *session, const struct spec_request *request,
+                    struct session_error *error);
+uint8_t resolve_kind(enum spec_where where);
+bool resolve_is_glob(const char *pattern);
+bool resolve_module_matches(const struct loaded *loaded, const char *glob);
+bool resolve_function_matches(const struct code_function *function, const char *glob);
+
+/* session_sites.c: a change of one process, prepared and then done, or dropped. */
+struct change {
+    struct process *process;
+    struct site **sites; /* what will be there, by address; those that do not change are shared */
+    size_t site_count, site_room;
+    struct site **made; /* those among them that are new */
+    size_t made_count, made_room;
+    struct site **dropped; /* of the process; gone when this is done */
+    size_t dropped_count, dropped_room;
+    struct target_patch *patches;
+    size_t patch_count, patch_room;
+};
+/* The sites without uses of `removed` (0: all stay) and with what is wanted for `added`. -EAGAIN:
+ * something cannot be inserted; its `why` is filled in and its procedure left out: once more. */
+int change_prepare(struct change *change, struct process *process, uint32_t removed,
+                   const struct insertion *added, struct wanted_list *wanted);
+/* session_code.c: makes the code, in the process itself unless it is only tried, and the patches.
+ * -EAGAIN as above. */
+int change_generate(struct change *change, struct wanted_list *wanted, uint32_t handle,
+                    uint64_t tick_scale, bool only_try, struct session_error *error);
+/* Stops them and patches; all of them or none. */
+int changes_apply(struct change *changes, size_t count, struct target_pause *pause,
+                  struct session_error *error);
+/* What was not applied leaves nothing behind. */
+void change_free(struct change *change);
+void wanted_refuse(struct wanted_list *wanted, struct wanted *bad, const char *why);
+
+#endif

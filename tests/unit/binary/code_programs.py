@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Small programs by both compilers at all levels: code_programs.py DUMP FIXTURES"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+RESULTS = [0, 0]
+
+
+def ok(condition, what, detail=""):
+    RESULTS[0] += 1
+    RESULTS[1] += not condition
+    print(f"{'' if condition else 'not '}ok {RESULTS[0]} - {what}")
+    if not condition and detail:
+        print(f"# {detail}")
+
+
+class Function:
+    def __init__(self, fields):
+        self.name, self.start, self.end = fields[1], int(fields[2], 16), int(fields[3], 16)
+        self.whole, self.returns = fields[4] == "whole=1", fields[5] == "returns=1"
+        self.points, self.loops = [], []
+
+    def count(self, kind):
+        return sum(p["kind"] == kind for p in self.points)
+
+    def calls(self):
+        return sorted(p["callee"] for p in self.points if p["kind"] == "call")
+
+    def exits(self):
+        return sorted(p["callee"] for p in self.points if p["kind"] == "exit")
+
+
+def analyse(dump, path, env):
+    output = subprocess.run([dump, path, "lines"], text=True, env=env, check=True,
+                            stdout=subprocess.PIPE).stdout
+    functions, last = {}, None
+    for fields in map(str.split, output.splitlines()):
+        if fields[0] == "function":
+            last = functions[fields[1]] = Function(fields)
+        elif fields[0] == "point":
+            last.points.append({"kind": fields[1], "way": fields[2], "at": int(fields[3], 16),
+                                "window": int(fields[4], 16), "bytes": int(fields[5]),
+                                "live": int(fields[6][5:], 16), "callee": fields[7][7:]})
+        else:
+            last.loops.append({"nested": fields[2] == "nested=1", "line": int(fields[3]),
+                               "end": int(fields[4])})
+    return functions
+
+
+def check_c(f, label):
+    for name in ["two_exits", "table", "nested", "calls_never", "tail", "main"]:
+        ok(f[name].whole and f[name].returns, f"{label}: {name} is understood and returns")
+        ok(f[name].count("entry") == 1 and f[name].count("exit") >= 1,
+           f"{label}: {name} has an entry and an exit")
+    ok(f["never"].whole and not f["never"].returns and not f["never"].count("exit"),
+       f"{label}: never does not return")
+    ok(f["never"].calls() == ["exit", "printf"], f"{label}: calls of never", f["never"].calls())
+    ok(f["calls_never"].calls() == ["never", "puts"], f"{label}: calls of calls_never",
+       f["calls_never"].calls())
+    loops = f["nested"].loops
+    ok(len(loops) == 2 and sum(l["nested"] for l in loops) == 1, f"{label}: a loop in a loop")
+    for kind in ["loop-entry", "loop-exit", "loop-next"]:
+        ok(f["nested"].count(kind) >= 2, f"{label}: {kind} of both")
+    outer = [l for l in loops if not l["nested"]]
+    ok(outer and 40 <= outer[0]["line"] and outer[0]["end"] <= 47, f"{label}: lines of the loop",
+       loops)
+    called = f["table"].calls() + [e for e in f["table"].exits() if e != "-"]
+    ok(sorted(called) == ["getenv", "puts", "puts"], f"{label}: all cases of the table were seen",
+       called)
+    tail = f["tail"].calls() + [e for e in f["tail"].exits() if e != "-"]
+    ok(tail == ["puts"], f"{label}: the tail call is a call or an exit", tail)
+    entry = f["two_exits"].points[0]
+    ok(entry["live"] >> 7 & 1, f"{label}: the argument is live at the entry")
+
+
+def check_cc(f, label):
+    name = next(n for n in f if n.startswith("_Z7catcher"))
+    catcher = f[name]
+    ok(catcher.whole and catcher.returns, f"{label}: catcher is understood")
+    ok("__cxa_begin_catch" in catcher.calls() and "__cxa_end_catch" in catcher.calls(),
+       f"{label}: code behind a landing pad was seen", catcher.calls())
+    thrower = f[next(n for n in f if n.startswith("_Z7thrower"))]
+    ok(thrower.whole and not thrower.returns, f"{label}: thrower does not return")
+
+
+def check_asm(f):
+    short = f["short_loop"]
+    ok(short.whole and short.points[0]["way"] == "relocate",
+       "asm: an entry that a loop leads to fits only in a copy", short.points[0])
+    ok(f["fourth"].points[0]["way"] != "jump",
+       "asm: a branch from elsewhere keeps the window away", f["fourth"].points[0])
+    ok(not f["jumps_in"].whole, "asm: a jump into the middle of another is not understood")
+    ok(f["padded"].points[0]["way"] == "jump" and f["padded"].points[0]["bytes"] >= 5,
+       "asm: padding is used")
+    ok(not f["unknown_jump"].whole and not f["unknown_jump"].count("exit"),
+       "asm: an indirect jump with a frame is not understood")
+    held = f["held_leaf"].points[0]["live"]
+    ok(held >> 1 & 1, "asm: what the caller holds in rcx is live in the called one", hex(held))
+
+
+def check_cache(dump, path, env):
+    cache = os.path.join(env["XDG_CACHE_HOME"], "loupe")
+    shutil.rmtree(cache, ignore_errors=True)
+    first = subprocess.run([dump, path], env=env, stdout=subprocess.PIPE, check=True).stdout
+    files = os.listdir(cache)
+    ok(len(files) == 1, "the cache has a file", files)
+    name = os.path.join(cache, files[0])
+    ok(os.stat(name).st_mode & 0o777 == 0o600, "for its owner alone")
+    good = open(name, "rb").read()
+    same = True
+    for at in range(0, len(good), max(1, len(good) // 60)):
+        with open(name, "wb") as file:
+            file.write(good[:at] + bytes([good[at] ^ 0x41]) + good[at + 1:])
+        same &= subprocess.run([dump, path], env=env, stdout=subprocess.PIPE,
+                               check=False).stdout == first
+    with open(name, "wb") as file:
+        file.write(good[:len(good) // 2])
+    same &= subprocess.run([dump, path], env=env, stdout=subprocess.PIPE,
+                           check=False).stdout == first
+    ok(same, "damaged files of the cache change nothing")
+
+
+def build(command):
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+
+
+def main():
+    dump, fixtures = sys.argv[1:3]
+    with tempfile.TemporaryDirectory() as work:
+        env = dict(os.environ, XDG_CACHE_HOME=os.path.join(work, "cache"))
+        out = os.path.join(work, "program")
+        for compiler in ["gcc", "clang"]:
+            for level in ["-O0", "-O1", "-O2", "-O3"]:
+                for pic in [["-fPIE", "-pie"], ["-fno-pie", "-no-pie"]]:
+                    label = f"{compiler} {level} {pic[0]}"
+                    build([compiler, level, *pic, "-g", "-fno-inline", "-fno-unroll-loops",
+                           "-Wl,--build-id", f"{fixtures}/flow.c", "-o", out])
+                    check_c(analyse(dump, out, env), label)
+        for compiler in ["g++", "clang++"]:
+            for level in ["-O0", "-O2"]:
+                build([compiler, level, "-g", "-fno-inline", f"{fixtures}/throws.cc", "-o", out])
+                check_cc(analyse(dump, out, env), f"{compiler} {level}")
+        build(["gcc", "-shared", "-Wl,--build-id", f"{fixtures}/odd.S", "-o", out])
+        check_asm(analyse(dump, out, env))
+        check_cache(dump, out, env)
+    print(f"1..{RESULTS[0]}")
+    return RESULTS[1] != 0
+
+
+sys.exit(main())
