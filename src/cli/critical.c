@@ -28,7 +28,8 @@ struct critical {
     struct path_search search;
     uint32_t searched; /* generation that its buckets have; 0: there is no search */
     bool warned;
-    int waited; /* intervals for ranks that are not here */
+    int waited;  /* intervals for ranks that are not here */
+    double look; /* seconds until named statements that did not turn up yet are looked for again */
 };
 
 static double now_s(void)
@@ -222,6 +223,18 @@ static void load_names(struct critical *c)
     c->program = NULL;
 }
 
+/* A statement that was named has no item before it was executed: soon at first, then more seldom,
+ * since each time all records are read. */
+static void look_for_named(struct critical *c, const struct plan *plan)
+{
+    enum { LONGEST_S = 5 };
+    if (names_look(&c->names, c->job)) {
+        struct plan next = named_plan(&c->names);
+        change(c, &next, plan->generation);
+    }
+    c->look = c->look * 1.5 < LONGEST_S ? c->look * 1.5 : LONGEST_S;
+}
+
 void critical_tick(void *data)
 {
     struct critical *c = data;
@@ -233,7 +246,7 @@ void critical_tick(void *data)
     if (generation != c->told) { /* by loupe ctl, or the program itself */
         control_tell(c->job, generation);
         c->told = generation;
-        c->due = now + settings.path_interval;
+        c->due = now + (c->names.wanted_count ? c->look : settings.path_interval);
     }
     if (!generation || now < c->due || !plan_read(c->plan, &plan) || !plan.on)
         return;
@@ -241,13 +254,11 @@ void critical_tick(void *data)
     if (!plan.top && !names_pending(&c->names))
         return;
     load_names(c);
-    if (plan.top) {
+    if (plan.top)
         search(c, &plan);
-    } else if (names_look(&c->names, c->job)) {
-        struct plan next = named_plan(&c->names);
-        change(c, &next, plan.generation);
-    }
-    c->due = now_s() + settings.path_interval;
+    else
+        look_for_named(c, &plan);
+    c->due = now_s() + (plan.top ? settings.path_interval : c->look);
 }
 
 static int first_plan(struct critical *c)
@@ -279,6 +290,7 @@ int critical_begin(struct critical **critical, const struct job *job, const char
     int dir = place_open_dir(job->dir), err = 0;
     *critical = NULL;
     c->job = job;
+    c->look = 2 * CRITICAL_TICK_MS / 1e3;
     c->program = program ? xstrdup(program) : NULL;
     if (dir >= 0) {
         c->plan = plan_open(dir);

@@ -22,7 +22,7 @@ struct start {
     void *(*function)(void *);
     int (*function_c11)(void *);
     void *argument;
-    int64_t delay;      /* of who starts it, in 1/256 ticks */
+    int64_t delay; /* of who starts it, in 1/256 ticks */
     struct thread_path path;
     struct start *next; /* that is free */
 };

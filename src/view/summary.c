@@ -362,6 +362,12 @@ static void lines_path(const struct part *p)
     }
     if (text.len)
         line_text(p, "", text.text);
+    strbuf_clear(&text);
+    if (path->top && path->item_count && !path->searching)
+        strbuf_printf(&text, "the items have %s of it; %s", format_percent(percent, path->covered),
+                      path->complete ? "complete" : "the search did not come to its end");
+    if (text.len)
+        line_text(p, "", text.text);
     strbuf_free(&text);
 }
 
