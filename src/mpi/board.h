@@ -96,6 +96,17 @@ const void *board_look(const struct board *board, enum board_kind kind, uint64_t
 /* The nonce of that rank's board, the same on every node; 0: it has none. */
 uint64_t board_nonce(int32_t rank);
 
+/* Stores become visible in order: to write to a line that others have read would hold up the news
+ * that MPI itself has for them. So the line is fetched ahead. */
+static inline void line_fetch(const void *line)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+#else
+    __builtin_prefetch(line, 1);
+#endif
+}
+
 #pragma GCC visibility pop
 
 #endif

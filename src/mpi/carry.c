@@ -21,12 +21,13 @@ static struct snapshot *own_snapshots(struct thread *t)
     return p->told == &none ? NULL : p->told;
 }
 
-/* The next one will be written while this one is read: its lines are fetched ahead. */
+/* The next one will be written while this one is read: its lines are fetched ahead, to be written.
+ */
 static void fetch(const struct snapshot *s, uint32_t items)
 {
     const char *at = (const char *)s;
     for (uint32_t i = 0; i < 16 + path_told_bytes(items); i += 64)
-        __builtin_prefetch(at + i, 1);
+        line_fetch(at + i);
 }
 
 static void write_snapshot(struct path *p, struct snapshot *snapshots, int64_t length)
@@ -196,15 +197,25 @@ void carry_meet_told(const struct path_told *told, int64_t at)
         meet(t, told, at, t->path ? path_part_begin(t->path) : 0);
 }
 
-void carry_meet(int32_t world, const struct carried *slot, uint64_t key, int64_t at)
+void carry_fetch(const struct snapshot *s)
+{
+    const struct thread *t = loupe_tls.self;
+    uint32_t bytes = t && t->path ? 16 + path_told_bytes(t->path->items) : 0;
+    for (uint32_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)s + i);
+}
+
+const struct snapshot *carry_meet(int32_t world, const struct carried *slot, uint64_t key,
+                                  int64_t at)
 {
     struct thread *t = loupe_tls.self;
     struct carried c;
     struct path_told told;
     if (!t)
-        return;
+        return NULL;
     uint64_t began = t->path ? path_part_begin(t->path) : 0;
     const struct snapshot *snapshots =
         read_slot(slot, key, &c) ? snapshots_of(world, c.block) : NULL;
     meet(t, snapshots && read_snapshot(snapshots, &c, &told) ? &told : NULL, at, began);
+    return snapshots ? &snapshots[(c.serial + 1) % CARRY_SNAPSHOTS] : NULL;
 }

@@ -57,8 +57,12 @@ static inline void carry_write(struct carried *slot, uint64_t key, const struct 
 }
 
 /* What rank `world` has told beside `key`, in that slot of its board (NULL: not found), is met at
- * virtual moment `at`. */
-void carry_meet(int32_t world, const struct carried *slot, uint64_t key, int64_t at);
+ * virtual moment `at`. Returns the snapshot after it, which is the next that one tells, as long as
+ * items or paths change from message to message; NULL: there is none. */
+const struct snapshot *carry_meet(int32_t world, const struct carried *slot, uint64_t key,
+                                  int64_t at);
+/* It is about to be read. */
+void carry_fetch(const struct snapshot *s);
 /* The same of one that came from another node; NULL: it is not there. */
 void carry_meet_told(const struct path_told *told, int64_t at);
 /* In place of `at`: the beginning of the communication in progress. */

@@ -24,6 +24,7 @@
 #ifndef LOUPE_MPI_MEET_H
 #define LOUPE_MPI_MEET_H
 
+#include "mpi/board.h"
 #include "runtime/delay.h"
 
 #include <stdbool.h>
@@ -97,17 +98,6 @@ static inline uint32_t meet_at(uint64_t number)
     return (uint32_t)(number << 1 | (number >> 3 & 1)) % MEET_SLOTS;
 }
 
-/* Stores become visible in order: to write to a line that others have read would hold up the news
- * that MPI itself has for them. So the line is fetched one collective ahead. */
-static inline void meet_fetch(struct meet_slot *s)
-{
-#if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(*s));
-#else
-    __builtin_prefetch(s, 1);
-#endif
-}
-
 /* This rank begins its `number`th collective on the communicator. */
 static inline void meet_write(struct meet *m, uint64_t number, uint64_t begin, int64_t delay,
                               uint32_t statement)
@@ -122,7 +112,7 @@ static inline void meet_write(struct meet *m, uint64_t number, uint64_t begin, i
     __atomic_store_n(&s->delay, delay, __ATOMIC_RELAXED);
     __atomic_store_n(&s->statement, statement, __ATOMIC_RELAXED);
     __atomic_store_n(&s->key, meet_key(m->id, number), __ATOMIC_RELEASE);
-    meet_fetch(&m->own[meet_at(number + 1)]);
+    line_fetch(&m->own[meet_at(number + 1)]);
 }
 
 /* What a slot says, if it is of this collective and makes sense at `now`, when that has ended here:

@@ -206,7 +206,15 @@ void ring_meet_path(struct ring_in *r, const struct header *h, int64_t at)
     if (!r->paths)
         r->paths = board_look(board_of(r->rank), BOARD_RING_PATHS, (uint64_t)r->me,
                               RING_SLOTS * sizeof *r->paths, &r->paths_seen);
-    carry_meet(r->rank, r->paths ? &r->paths[h->number % RING_SLOTS] : NULL, h->number, at);
+    r->expect =
+        carry_meet(r->rank, r->paths ? &r->paths[h->number % RING_SLOTS] : NULL, h->number, at);
+}
+
+void ring_fetch_path(const struct ring_in *r)
+{
+    __builtin_prefetch(&r->at->number);
+    __builtin_prefetch(&r->paths[r->low % RING_SLOTS]);
+    carry_fetch(r->expect);
 }
 
 /* On another node, so it may still be on its way. */

@@ -71,6 +71,7 @@ struct ring_in {
     bool far;                      /* from another node: `slots` are ours, filled by ring_arrive */
     uint8_t patience;              /* far: how often waiting may still be in vain */
     uint64_t newest;               /* far: the last that has come */
+    const struct snapshot *expect; /* that comes with the next header, likely; NULL: none does */
     int32_t rank, me;
     uint32_t seen;               /* of the sender's board */
     struct ring_slot *answers;   /* answer.h; NULL: none made yet, */
@@ -168,12 +169,18 @@ HOT bool ring_copy(const struct ring_slot *s, uint64_t n, struct header *h, uint
     return __atomic_load_n(&s->number, __ATOMIC_RELAXED) == (uint32_t)n;
 }
 
+/* Header, what stands beside it and the snapshot that it names are in lines that the sender has
+ * just written: fetched at once they take as long as the first alone. */
+void ring_fetch_path(const struct ring_in *r);
+
 /* The header of message `stream` of the stream that has this key. Mostly it is the next one. */
 HOT enum ring_result ring_take(struct ring_in *r, uint32_t key, uint32_t stream, uint64_t bytes,
                                struct header *h)
 {
     const struct ring_slot *s = r->at;
     uint32_t size;
+    if (UNLIKELY(r->expect != NULL))
+        ring_fetch_path(r);
     if (UNLIKELY(__atomic_load_n(&s->number, __ATOMIC_ACQUIRE) != (uint32_t)r->low ||
                  s->key != key || s->stream != stream || !ring_copy(s, r->low, h, &size) ||
                  size != ring_size(bytes) || h->statement & RING_LOOSE))

@@ -393,7 +393,8 @@ static bool differs(int64_t is, int64_t should, const char *what, uint32_t item)
 static bool agrees(const struct path_told *t, int node)
 {
     struct graph_path g = graph_path(&w.graph, node, w.items);
-    bool bad = differs(t->length, g.length, "length", 0) | differs(t->mpi, g.mpi, "mpi", 0);
+    bool bad = differs(t->length, g.length, "length", 0);
+    bad |= differs(t->mpi, g.mpi, "mpi", 0);
     for (uint32_t i = 0; i < w.items && !bad; i++) {
         const struct record_path_item *item = &t->item[i];
         bad |= differs(item->share, g.share[i], "share", i);
