@@ -28,7 +28,8 @@ struct critical {
     struct path_search search;
     uint32_t searched; /* generation that its buckets have; 0: there is no search */
     bool warned;
-    int waited;  /* intervals for ranks that are not here */
+    int waited;  /* intervals for ranks that are not here, */
+    int meagre;  /* and in which too little happened */
     double look; /* seconds until named statements that did not turn up yet are looked for again */
 };
 
@@ -175,6 +176,8 @@ static void begin_search(struct critical *c, const struct plan *plan)
     c->searched = change(c, &next, plan->generation);
 }
 
+enum { PATIENCE = 5, MEETINGS = 8 }; /* intervals, and communications with others in one */
+
 static void step_search(struct critical *c, const struct plan *plan, const struct members *members)
 {
     struct longest l = read_longest(members, plan->generation);
@@ -182,6 +185,9 @@ static void step_search(struct critical *c, const struct plan *plan, const struc
     size_t count;
     if (l.path.length <= 0 || l.path.items < c->search.count)
         return; /* the generation has not come to all yet, or nothing was computed */
+    if (l.path.met < MEETINGS && ++c->meagre < PATIENCE)
+        return; /* a few steps of the program say little of the others */
+    c->meagre = 0;
     for (uint32_t i = 0; i < c->search.count; i++)
         shares[i] = l.path.item[i].exclusive;
     names_look(&c->names, c->job); /* after the shares: who has one has a record */
@@ -197,7 +203,6 @@ static void step_search(struct critical *c, const struct plan *plan, const struc
 
 static void search(struct critical *c, const struct plan *plan)
 {
-    enum { PATIENCE = 5 };
     struct members members;
     if (plan->complete || members_open(c->job, &members))
         return;

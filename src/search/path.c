@@ -89,8 +89,7 @@ void path_search_begin(struct path_search *s, uint32_t top, const uint64_t *keys
                                                                               : UINT64_MAX};
 }
 
-/* Shares of visits that are timed in bursts are estimates: more than `top` could seem to be large
- * enough. The smallest goes. */
+/* More than `top` can be large enough for the half that is asked for. The smallest goes. */
 static void drop_smallest(struct part *parts, uint32_t *count)
 {
     uint32_t least = 0;
@@ -114,7 +113,7 @@ bool path_search_step(struct path_search *s, int64_t length, const int64_t *shar
     for (uint32_t i = 0; i < s->count; i++) {
         struct part p = {.range = s->ranges[i], .share = shares[i]};
         find_keys(&p, keys, count);
-        if (p.keys && shares[i] >= 0 && (double)shares[i] * s->top >= (double)length)
+        if (p.keys && shares[i] >= 0 && 2.0 * (double)shares[i] * s->top >= (double)length)
             parts[left++] = p;
     }
     while (left > s->top)

@@ -2,8 +2,9 @@
 /*
  * The items with the greatest shares of the critical path, found while the program runs (paper 3,
  * appendix B): at most m items can have 1/m of it or more. All keys are put into 2m buckets; after
- * an interval those with less than 1/m of the path are dropped, with everything in them, and the
- * others are divided anew, until each holds one key. That takes some log2(keys) intervals.
+ * an interval those with less than half of 1/m of the path are dropped, with everything in them,
+ * and the others are divided anew, until each holds one key. That takes some log2(keys) intervals.
+ * Half: an interval ends anywhere in a step of the program, and shares can be estimates.
  *
  * Shares are exclusive: what is dropped is from then on in the share of what called it, so a share
  * is never too small. Nothing here knows processes.
@@ -25,7 +26,7 @@ struct path_search {
     uint32_t top;
     uint32_t count;
     struct path_search_range ranges[PATH_SEARCH_RANGES]; /* sorted, disjoint */
-    bool done; /* each range is one key, which has at least 1/top of the path */
+    bool done; /* each range is one key; whatever has at least 1/top of the path is among them */
     uint32_t steps;
     double covered; /* when done: share of the path that the ranges had together, 0 to 1 */
 };
