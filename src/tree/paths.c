@@ -122,7 +122,7 @@ void paths_finish(struct paths *paths, const struct plan *plan, struct run *run)
     path->mpi_s = s->mpi_s;
     path->rank = s->rank;
     for (size_t i = 0; i < run->rank_count; i++)
-        path->cpu_s += run_rank_compute(&run->ranks[i]) + run_rank_transfer(&run->ranks[i]);
+        path->cpu_s += run_rank_time(&run->ranks[i]) - run->ranks[i].sync_s; /* as items have it */
     set_strip(path, s);
     /* Switching it off is a generation too, of which nobody has a path. */
     bool same =

@@ -53,9 +53,13 @@ __attribute__((unused)) static void await(uint32_t n)
     alarm(0);
 }
 
+/* The other may be further already. */
 __attribute__((unused)) static void reach(uint32_t n)
 {
-    __atomic_store_n(&common->step, n, __ATOMIC_RELEASE);
+    uint32_t seen = __atomic_load_n(&common->step, __ATOMIC_RELAXED);
+    while (seen < n && !__atomic_compare_exchange_n(&common->step, &seen, n, true, __ATOMIC_RELEASE,
+                                                    __ATOMIC_RELAXED))
+        continue;
 }
 
 __attribute__((unused)) static void rank_open(int me)
@@ -82,8 +86,9 @@ __attribute__((unused)) static bool run_ranks(void (*receiver)(void), void (*sen
             (me ? sender : receiver)();
             _exit(0);
         }
-    for (int status; wait(&status) > 0;)
-        well &= status == 0;
+    for (int status; wait(&status) > 0; well &= status == 0)
+        if (status)
+            printf("# a rank ended with status %#x\n", (unsigned)status);
     return well;
 }
 

@@ -269,9 +269,10 @@ static void test_bucket(void)
 int main(int argc, char **argv)
 {
     (void)argc;
-    if (!getenv(PLACE_ENV_JOB_DIR))
+    const char *job = getenv(PLACE_ENV_JOB_DIR);
+    if (!job)
         return probing_start(argv, "budget=2%");
-    dir = open(getenv(PLACE_ENV_JOB_DIR), O_RDONLY | O_DIRECTORY);
+    dir = open(job, O_RDONLY | O_DIRECTORY);
     if (dir < 0 || plan_make(dir) || !(shared = plan_open(dir)))
         return 1;
     test_always();
