@@ -2,6 +2,7 @@
 #include "runtime/path_log.h"
 
 #include "runtime/hot.h"
+#include "runtime/system_call.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -15,16 +16,6 @@ static struct {
     int32_t rank;
     uint32_t generation, serial;
 } heard[HEARD];
-
-static long system_call(long number, long a, long b, long c)
-{
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "0"(number), "D"(a), "S"(b), "d"(c)
-                     : "rcx", "r11", "cc", "memory");
-    return result;
-}
 
 static void put_text(const char *text)
 {

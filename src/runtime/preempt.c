@@ -3,6 +3,7 @@
 #include "runtime/preempt.h"
 
 #include "runtime/hot.h"
+#include "runtime/system_call.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -15,16 +16,6 @@ enum {
     COST_MOST = 1 << 17,  /* of a look: 40 to 60 us */
     RATIO_SHIFT = 16
 };
-
-static long system_call(long number, long a, long b, long c)
-{
-    long result;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "0"(number), "D"(a), "S"(b), "d"(c)
-                     : "rcx", "r11", "cc", "memory");
-    return result;
-}
 
 static uint64_t clock_ns(clockid_t clock)
 {

@@ -10,6 +10,7 @@
 #include "runtime/hot.h"
 #include "runtime/path.h"
 #include "runtime/process.h"
+#include "runtime/system_call.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -30,35 +31,24 @@ SLOW_PATH void *loupe_probe_rare(probe_rare_function *function, void *a, uintptr
 
 /* ---- what is rare ---- */
 
-static long raw_syscall(long number, long a, long b, long c, long d)
-{
-    long result;
-    register long r10 __asm__("r10") = d;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
-                     : "rcx", "r11", "memory");
-    return result;
-}
-
 static inline uint64_t lock_rare(void)
 {
     const uint64_t all = ~(uint64_t)0;
     const struct timespec nap = {0, 50 * 1000};
     uint64_t before = 0;
-    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all);
+    system_call4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all);
     for (int tries = 0; __atomic_exchange_n(&probe_lock, 1, __ATOMIC_ACQUIRE); tries++)
         if (tries < 100)
-            raw_syscall(SYS_sched_yield, 0, 0, 0, 0);
+            system_call4(SYS_sched_yield, 0, 0, 0, 0);
         else
-            raw_syscall(SYS_nanosleep, (long)&nap, 0, 0, 0);
+            system_call4(SYS_nanosleep, (long)&nap, 0, 0, 0);
     return before;
 }
 
 static inline void unlock_rare(uint64_t before)
 {
     __atomic_store_n(&probe_lock, 0, __ATOMIC_RELEASE);
-    raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before);
+    system_call4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before);
 }
 
 uint64_t probe_locked(void)
@@ -74,7 +64,7 @@ void probe_unlocked(uint64_t mask)
 static RARELY uint64_t now_monotonic(void)
 {
     struct timespec t = {0};
-    raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0);
+    system_call4(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&t, 0, 0);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 

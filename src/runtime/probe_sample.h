@@ -23,6 +23,7 @@
 
 #include "runtime/hot.h"
 #include "runtime/probe.h"
+#include "runtime/system_call.h"
 
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -51,12 +52,8 @@ static SAMPLE_RARELY bool sample_switched(struct probe_thread *p)
 {
     struct rusage usage;
     uint64_t began = clock_now();
-    long error;
     usage.ru_nivcsw = 0;
-    __asm__ volatile("syscall"
-                     : "=a"(error)
-                     : "0"((long)SYS_getrusage), "D"((long)RUSAGE_THREAD), "S"(&usage)
-                     : "rcx", "r11", "cc", "memory");
+    long error = system_call(SYS_getrusage, RUSAGE_THREAD, (long)&usage, 0);
     bool more = !error && (uint64_t)usage.ru_nivcsw != p->switches;
     if (more)
         p->switches = (uint64_t)usage.ru_nivcsw;
