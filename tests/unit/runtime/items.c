@@ -124,58 +124,91 @@ static void test_always(void)
        "the path has begun");
 }
 
-static uint64_t in_work, in_loop, in_part;
+static uint64_t in_work, in_loop, in_part, in_all;
 
-/* What each takes by the clock, whoever else has the processor meanwhile. */
+/* Of the processor's time: what others have of it meanwhile is on no path. */
+static uint64_t own_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 static void phase(void)
 {
-    uint64_t began = clock_now();
+    uint64_t began = own_ns();
     in_work = 0;
     {
         LOUPE_LOOP(LOOP)
         for (int i = 0; i < 50; i++) {
-            uint64_t entered = clock_now();
+            uint64_t entered = own_ns();
             call_work(200000);
-            in_work += clock_now() - entered;
+            in_work += own_ns() - entered;
             spin(100000);
         }
     }
-    in_loop = clock_now() - began;
-    began = clock_now();
+    in_loop = own_ns() - began;
+    began = own_ns();
     loupe_runtime_begin("part");
     spin(7500000);
     loupe_runtime_end("part");
-    in_part = clock_now() - began;
+    in_part = own_ns() - began;
 }
 
-static bool near(double value, uint64_t ticks)
+static bool near(double value, uint64_t ns)
 {
-    double truth = path.length > 0 ? (double)ticks / (double)path.length : 0;
+    double truth = (double)ns / (double)in_all;
     return value > truth - 0.03 && value < truth + 0.03;
 }
 
-/* The processor may be lost between a clock and a probe: so, a few tries. */
+/* Whether this thread had the processor all the time since. */
+static bool undisturbed(const struct timespec since[2])
+{
+    struct timespec real, own;
+    clock_gettime(CLOCK_MONOTONIC, &real);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
+    double passed =
+        (double)(real.tv_sec - since[0].tv_sec) * 1e9 + (double)(real.tv_nsec - since[0].tv_nsec);
+    double used =
+        (double)(own.tv_sec - since[1].tv_sec) * 1e9 + (double)(own.tv_nsec - since[1].tv_nsec);
+    return used > 0.97 * passed;
+}
+
+/* When in the time between two looks the processor was lost is not known: only a try without others
+ * counts. */
 static void test_shares(void)
 {
-    bool good[4] = {false}, anew = true;
-    for (int i = 0; i < 5 && !(good[0] && good[1] && good[2] && good[3]); i++) {
+    enum { TRIES = 60, CALM = 5 };
+    bool good[4] = {false}, all = false, anew = true;
+    int calm = 0;
+    for (int i = 0; i < TRIES && !all && calm < CALM; i++) {
         struct plan p = named();
+        struct timespec since[2];
         set(&p);
+        clock_gettime(CLOCK_MONOTONIC, &since[0]);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &since[1]);
+        uint64_t began = own_ns();
         phase();
         spin(7500000);
+        in_all = own_ns() - began;
         anew &= read_path() && path.generation == shared->generation;
+        if (!undisturbed(since))
+            continue;
+        calm++;
         good[0] = near(share(0), in_work);
         good[1] = near(share(1), in_loop);
         good[2] = near(exclusive(1), in_loop - in_work);
         good[3] = near(share(2), in_part);
+        all = good[0] && good[1] && good[2] && good[3];
         printf("# procedure %.3f, loop %.3f (own %.3f), region %.3f\n", share(0), share(1),
                exclusive(1), share(2));
     }
+    const char *skip = all || calm == CALM ? "" : " # SKIP others have the processor all the time";
     ok(anew, "another generation begins anew");
-    ok(good[0], "the procedure's share");
-    ok(good[1], "the loop's, with it");
-    ok(good[2], "and without");
-    ok(good[3], "the region's");
+    ok(good[0] || *skip, "the procedure's share%s", skip);
+    ok(good[1] || *skip, "the loop's, with it%s", skip);
+    ok(good[2] || *skip, "and without%s", skip);
+    ok(good[3] || *skip, "the region's%s", skip);
 }
 
 static void test_open(void)
@@ -207,19 +240,6 @@ static void test_off(void)
     int64_t length = path.length;
     call_work(300000);
     ok(read_path() && path.length == length, "and grows no more");
-}
-
-/* Whether this thread had the processor all the time since. */
-static bool undisturbed(const struct timespec since[2])
-{
-    struct timespec real, own;
-    clock_gettime(CLOCK_MONOTONIC, &real);
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own);
-    double passed =
-        (double)(real.tv_sec - since[0].tv_sec) * 1e9 + (double)(real.tv_nsec - since[0].tv_nsec);
-    double used =
-        (double)(own.tv_sec - since[1].tv_sec) * 1e9 + (double)(own.tv_nsec - since[1].tv_nsec);
-    return used > 0.97 * passed;
 }
 
 static void visit_often(int visits)
