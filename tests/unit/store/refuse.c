@@ -150,13 +150,13 @@ static const char *const changes[] = {
     "UPDATE path SET rank = -1",
     "UPDATE path SET length_s = 'long'",
     "UPDATE path SET top = 1.5",
-    "INSERT INTO path SELECT 1, \"on\", searching, complete, generation, top, rank, since_s,"
-    " length_s, mpi_s, cpu_s, covered, strip_s FROM path",
+    ("INSERT INTO path SELECT 1, \"on\", searching, complete, generation, top, rank, since_s,"
+     " length_s, mpi_s, cpu_s, covered, strip_s FROM path"),
     "UPDATE path_item SET node = 1000 WHERE id = 3",
     "UPDATE path_item SET id = 99 WHERE id = 3",
     "UPDATE path_item SET name = x'00' WHERE id = 0",
-    "INSERT INTO path_item SELECT 32, node, name, share_s, exclusive_s, zeroed_s, cpu_s"
-    " FROM path_item WHERE id = 0; UPDATE meta SET value = 33 WHERE key = 'path_items'",
+    ("INSERT INTO path_item SELECT 32, node, name, share_s, exclusive_s, zeroed_s, cpu_s"
+     " FROM path_item WHERE id = 0; UPDATE meta SET value = 33 WHERE key = 'path_items'"),
     "UPDATE path_strip SET rank = -1 WHERE id = 1",
     "UPDATE path_strip SET id = 64 WHERE id = 1",
     "DROP TABLE path_strip",

@@ -33,12 +33,18 @@ static struct seen look(struct segment *s, uint64_t now, bool *damaged)
     struct seen seen = {0};
     struct record_reader *reader = NULL;
     struct record_visitor visitor = {.data = &seen, .path = on_path};
+    *damaged = false;
     if (!record_open(s->dir, -1, s->name, &reader)) {
         record_visit(reader, now, &visitor);
         *damaged = record_damaged(reader);
     }
     record_close(reader);
     return seen;
+}
+
+static void look_again(struct seen *seen, struct segment *s, uint64_t now, bool *damaged)
+{
+    *seen = look(s, now, damaged);
 }
 
 static void moments(void)
@@ -84,34 +90,34 @@ static void moments(void)
        "that of the innermost alone too");
     s.header->rank = 4;
     p->strip_shift = 12;
-    seen = look(&s, 50000 + MARGIN, &damaged);
+    look_again(&seen, &s, 50000 + MARGIN, &damaged);
     ok(r->bucket == 4096 && r->strip[0] == 8 && r->strip[1] == 5 && r->strip[8] == 5 &&
            !r->strip[9],
        "since it was written the path went on in this rank");
     p->strip_shift = 9;
     p->strip[63] = 9;
-    seen = look(&s, 50000 + MARGIN, &damaged);
+    look_again(&seen, &s, 50000 + MARGIN, &damaged);
     ok(r->bucket == 1024 && r->strip[31] == 9 && r->strip[32] == 5 && r->strip[35] == 5 &&
            !r->strip[36] && !r->strip[1],
        "of two parts the later one counts");
     s.header->rank = -1;
     p->waits = 26000; /* virtual */
-    seen = look(&s, 50000, &damaged);
+    look_again(&seen, &s, 50000, &damaged);
     ok(r->length == 16000 && r->item[1].share == 14000, "inside a communication it stands still");
-    seen = look(&s, 25000 + MARGIN, &damaged);
+    look_again(&seen, &s, 25000 + MARGIN, &damaged);
     ok(r->length == 11000, "but a dead process ends before that");
     p->ended = 21000;
-    seen = look(&s, 50000, &damaged);
+    look_again(&seen, &s, 50000, &damaged);
     ok(r->length == 11000 && r->ended, "at MPI_Finalize it ends");
     s.header->compensation = RECORD_COMPENSATE_NONE;
     p->ended = p->waits = 0;
-    seen = look(&s, 50000 + MARGIN, &damaged);
+    look_again(&seen, &s, 50000 + MARGIN, &damaged);
     ok(r->length == 40000, "without compensation virtual time is real time");
     s.header->control.word = 1u << RECORD_CONTROL_RESET_SHIFT;
-    seen = look(&s, 50000 + MARGIN, &damaged);
+    look_again(&seen, &s, 50000 + MARGIN, &damaged);
     ok(seen.count == 1, "a reset of the statistics leaves it alone");
     ok(!look(&s, 0, &damaged).count && !damaged, "of no moment there is none");
-    seen = look(&s, 9000 + MARGIN, &damaged);
+    look_again(&seen, &s, 9000 + MARGIN, &damaged);
     ok(r->length == 0 && r->item[1].share == 0 && r->item[0].share == 0 && r->mpi == 0,
        "before its start it has no length, nor has what is in it");
     segment_drop(&s);
