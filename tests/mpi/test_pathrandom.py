@@ -3,7 +3,8 @@
 """Random MPI programs: what the monitor says of the critical path is what the reference makes of the
 log of the same run; and samples in mid-run are of a feasible execution.
 
-    LOUPE_TEST_SEEDS, LOUPE_TEST_RANKS   how many seeds, with which numbers of ranks ("2,3")
+    LOUPE_TEST_SEEDS, LOUPE_TEST_RANKS   how many seeds, with which numbers of ranks ("2"; with more
+                                         than there are processors times mean little)
 """
 import os
 
@@ -13,7 +14,7 @@ import pathtest as pt
 
 ITEMS = ["sow", "reap", "thresh"]
 SEEDS = int(os.environ.get("LOUPE_TEST_SEEDS", "4"))
-RANKS = [int(r) for r in os.environ.get("LOUPE_TEST_RANKS", "2,3").split(",")]
+RANKS = [int(r) for r in os.environ.get("LOUPE_TEST_RANKS", "2").split(",")]
 ROUNDS = 120
 
 
@@ -22,11 +23,18 @@ def reference():
         for seed in range(1, SEEDS + 1):
             # Of time without a processor the two know only how much, not when: a busy machine may
             # part them, but not every time.
+            got, what, error = None, "", 1
             for _ in range(3):
-                got = pt.compare("random", ranks, ITEMS, seed, ROUNDS, limit=120)
+                try:
+                    got = pt.compare("random", ranks, ITEMS, seed, ROUNDS, limit=120)
+                except pathlog.BadLog as bad:  # others' delay, met late, can set a clock back
+                    lt.note(str(bad))
+                    continue
                 what, error = got.worst()
                 if abs(error) <= pt.TOLERANCE:
                     break
+            if not lt.ok(got is not None, f"{ranks} ranks, seed {seed}: the log makes sense"):
+                continue
             title = f"{ranks} ranks, seed {seed}"
             lt.note(f"{title}: furthest off: {what} by {error:+.4%} of the path; "
                     f"{len(got.graph.nodes)} nodes, {len(got.graph.meetings)} meetings")
