@@ -189,6 +189,7 @@ struct probe_thread {
     uint32_t refused; /* visits in a row that were taken for nested in it */
     uint32_t control; /* control word this thread has acted on */
     bool off;         /* measurement is off */
+    bool trial;       /* nobody's: what visits cost is being found out (probe_cost.c) */
     uint32_t mark_count;
     struct probe_frame *top; /* innermost open; frames[0]: none */
     struct record_thread *block;

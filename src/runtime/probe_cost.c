@@ -100,6 +100,7 @@ static void set_up(struct trial *t, uint32_t weight)
     static const uint8_t kinds[SITES] = {LOUPE_SITE_LOOP, LOUPE_SITE_CALL, LOUPE_SITE_PROCEDURE};
     t->probes.active = t->active;
     t->probes.control = loupe_control->word;
+    t->probes.trial = true;
     t->probes.block = &t->block;
     t->probes.taken = -1;
     t->probes.late = INT64_MAX;
