@@ -24,6 +24,7 @@ static struct {
     struct record_statement statement;
     struct record_peer peer;
     struct site site;
+    struct record_control control; /* nobody changes it, or calls would be left out */
 } trial;
 
 typedef void call_function(struct thread *t);
@@ -77,8 +78,8 @@ static uint64_t batch(call_function *call)
 static void set_up(void)
 {
     struct thread *t = &trial.thread;
-    t->control_at = loupe_control;
-    t->control = control_load(loupe_control);
+    t->control_at = &trial.control;
+    t->control = control_load(t->control_at);
     t->block = &trial.block;
     t->delay = &t->own_delay;
     t->look_at = UINT64_MAX;
