@@ -229,7 +229,7 @@ static void pair_listed(struct pairing *x, struct post *post, bool any)
         x->ambiguous++;
     } else if (found && s) {
         pairing_join(x, s->in, &h, post->rank, post->bytes);
-        x->reordered += any && stream_earlier(s, &h);
+        x->reordered += any && order_changed(post->info->id, post->tag, post->rank, &h);
     } else {
         x->missing++;
     }

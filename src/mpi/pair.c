@@ -273,7 +273,8 @@ static void take_now(struct receiving *r, struct pairing *p, const MPI_Status *s
         p->ambiguous++;
     } else if (found) {
         pairing_join(p, s->in, &h, s->rank, bytes);
-        p->reordered += r->source == MPI_ANY_SOURCE && stream_earlier(s, &h);
+        if (r->source == MPI_ANY_SOURCE)
+            p->reordered += order_changed(r->info->id, r->tag, s->rank, &h);
     } else {
         p->missing++;
     }

@@ -14,6 +14,7 @@
 #define LOUPE_MPI_PAIR_H
 
 #include "mpi/answer.h"
+#include "mpi/order.h"
 #include "mpi/posts.h"
 #include "mpi/shim.h"
 #include "mpi/stream.h"

@@ -258,17 +258,6 @@ enum ring_result ring_take_slow(struct ring_in *r, uint32_t key, enum ring_order
     return done ? result : missed(r);
 }
 
-bool ring_peek(struct ring_in *r, uint32_t key, struct header *h)
-{
-    uint32_t size;
-    if (!seen(r))
-        return false;
-    put_at(r);
-    const struct ring_slot *s = &r->slots[r->low % RING_SLOTS];
-    return __atomic_load_n(&s->number, __ATOMIC_ACQUIRE) == (uint32_t)r->low && s->key == key &&
-           ring_copy(s, r->low, h, &size);
-}
-
 bool ring_withdraw(struct ring_out *r)
 {
     if (r->next < 2)

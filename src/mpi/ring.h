@@ -193,8 +193,6 @@ HOT enum ring_result ring_take(struct ring_in *r, uint32_t key, uint32_t stream,
 /* The path that belongs to a header that was taken from `r`, if it says that there is one. */
 void ring_meet_path(struct ring_in *r, const struct header *h, int64_t at);
 
-/* The oldest header that was not taken, if it has this key. */
-bool ring_peek(struct ring_in *r, uint32_t key, struct header *h);
 /* The header that was published last is of a message that was not sent after all. */
 bool ring_withdraw(struct ring_out *r);
 static inline bool ring_is_last(const struct ring_out *r, uint32_t key, uint32_t stream)

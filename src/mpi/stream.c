@@ -19,8 +19,6 @@ bool streams_multiple;
 static struct streams out, in;
 static int32_t ranks, own_rank;
 static uint32_t lock;
-static struct ring_in *known[64]; /* those looked at to see who else has sent */
-static uint32_t known_count;
 
 int streams_open(int32_t count, int32_t me, bool multiple)
 {
@@ -69,11 +67,8 @@ static void *new_ring_in(int32_t rank)
     if (!here && ring_carrier && ring_carrier->from(rank))
         slots = pages_alloc(RING_SLOTS * sizeof *slots);
     struct ring_in *r = here || slots ? arena_alloc(sizeof *r) : NULL;
-    if (r) {
+    if (r)
         ring_open_in(r, rank, own_rank, slots);
-        if (known_count < sizeof known / sizeof *known)
-            known[known_count++] = r;
-    }
     return r;
 }
 
@@ -229,16 +224,4 @@ enum ring_result stream_take_slow(struct stream *s, uint32_t number, uint64_t by
     if (result == RING_NONE)
         s->unsent++;
     return result;
-}
-
-bool stream_earlier(const struct stream *s, const struct header *h)
-{
-    for (uint32_t i = 0; i < known_count; i++) {
-        struct header other;
-        struct ring_in *r = known[i];
-        if (r != s->in && ring_peek(r, s->key, &other) && other.begin > h->begin &&
-            other.begin - other.delay < h->begin - h->delay)
-            return true;
-    }
-    return false;
 }

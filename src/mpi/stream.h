@@ -109,10 +109,6 @@ HOT bool stream_take(struct stream *s, uint32_t number, uint64_t bytes, struct h
     return LIKELY(result == RING_FOUND);
 }
 
-/* Has another rank's message of the same communicator and tag, which is there too, been sent
- * earlier in virtual time than this one, though later in real time? */
-bool stream_earlier(const struct stream *s, const struct header *h);
-
 /* The same when it is not known whether the number is right: nobody else may have that header. */
 static inline void stream_discard(struct stream *s, uint32_t number, uint64_t bytes)
 {
