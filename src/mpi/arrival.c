@@ -334,13 +334,9 @@ struct comm_info *coll_inside(MPI_Comm comm)
 
 /* ---- the short way ---- */
 
-/* Outliers pull at it only a little. */
-void short_learn(struct meet *m, uint64_t since)
+int64_t short_learn(struct meet *m, uint64_t since)
 {
-    uint64_t cost = (clock_since(since, short_clock()) << RECORD_TIME_SHIFT), old = m->cost;
-    uint64_t most = old ? 2 * old : UINT32_MAX / 2;
-    cost = cost < most ? cost : most;
-    m->cost = old ? (uint32_t)((7 * old + cost) / 8) : (uint32_t)cost;
+    return learnt_now(&m->cost, clock_since(since, short_clock()));
 }
 
 int short_failed(struct ending *e, struct site *site, int returned)

@@ -56,7 +56,7 @@ static void write_snapshot(struct path *p, struct snapshot *snapshots, int64_t l
 bool carry_now(struct thread *t, struct carried *c)
 {
     struct path *p = t->path;
-    uint64_t began = path_part_begin(p);
+    uint64_t began = path_part_begin(p, PATH_TELLING);
     struct snapshot *snapshots = own_snapshots(t);
     if (!snapshots)
         return false;
@@ -194,7 +194,7 @@ void carry_meet_told(const struct path_told *told, int64_t at)
 {
     struct thread *t = loupe_tls.self;
     if (t)
-        meet(t, told, at, t->path ? path_part_begin(t->path) : 0);
+        meet(t, told, at, t->path ? path_part_begin(t->path, PATH_MEETING) : 0);
 }
 
 void carry_fetch(const struct snapshot *s)
@@ -213,7 +213,7 @@ const struct snapshot *carry_meet(int32_t world, const struct carried *slot, uin
     struct path_told told;
     if (!t)
         return NULL;
-    uint64_t began = t->path ? path_part_begin(t->path) : 0;
+    uint64_t began = t->path ? path_part_begin(t->path, PATH_MEETING) : 0;
     const struct snapshot *snapshots =
         read_slot(slot, key, &c) ? snapshots_of(world, c.block) : NULL;
     meet(t, snapshots && read_snapshot(snapshots, &c, &told) ? &told : NULL, at, began);

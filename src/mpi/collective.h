@@ -87,21 +87,23 @@ HOT void short_begin(struct meet *m, const struct ending *e, struct thread *t, s
     meet_write(m, number, e->begin, delay_told(t, e->before), coll_statement(t, site, m, number));
 }
 
-void short_learn(struct meet *m, uint64_t since);
+/* What it costs this time, which is measured. */
+int64_t short_learn(struct meet *m, uint64_t since);
 int short_failed(struct ending *e, struct site *site, int returned);
 
 /* Everyone was waited for; settles the event. */
 HOT void short_go_all(struct meet *m, struct ending *e, struct site *site)
 {
-    enum { LEARN = 16 }; /* one of so many says what it costs */
     struct meeting met = event_meeting_short(e);
     int64_t known = *e->thread->delay; /* meeting paths accounts for itself */
     bool sure = meet_join_all(m, m->last, e->now, &met);
     uint64_t sync = (uint64_t)meeting_wait(&met);
-    if (UNLIKELY(m->last % LEARN == 0))
-        short_learn(m, e->now + (uint64_t)((*e->thread->delay - known) >> RECORD_TIME_SHIFT));
+    int64_t cost = m->cost.cost;
+    if (UNLIKELY(learnt_due(&m->cost)))
+        cost =
+            short_learn(m, e->now + (uint64_t)((*e->thread->delay - known) >> RECORD_TIME_SHIFT));
     event_settle_short_met(e, &met, sync);
-    event_spent(e->thread, m->cost);
+    event_spent(e->thread, cost);
     if (UNLIKELY(!sure))
         e->record->uncertain++;
     sync = sync < e->ticks ? sync : e->ticks;

@@ -26,6 +26,7 @@
 
 #include "mpi/board.h"
 #include "runtime/delay.h"
+#include "runtime/learnt.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,7 +65,7 @@ struct meet {
     uint64_t last;         /* number of the last that was written */
     uint64_t last_seen;    /* the same when rings were last taken away */
     int32_t count, me;     /* members; -1: not among them (intercommunicator) */
-    uint32_t cost;         /* of meeting all, in 1/256 ticks, as it mostly is */
+    struct learnt cost;    /* of meeting all */
     /* Rooted ones: the least that it has taken from when all were there whom the data come from,
      * by power of two of the size, at those who receive [0] and those who only send [1]. */
     uint32_t least[2][MEET_SIZES];

@@ -132,8 +132,7 @@ HOT bool pair_take(struct stream *s, uint32_t number, uint64_t bytes, struct hea
         return stream_take(s, number, bytes, h);
     uint64_t begin = short_clock();
     bool found = stream_take(s, number, bytes, h);
-    pair_take_cost +=
-        ((int64_t)((short_clock() - begin) << RECORD_TIME_SHIFT) - pair_take_cost) / 8;
+    learnt_pull(&pair_take_cost, clock_since(begin, short_clock()));
     return found;
 }
 

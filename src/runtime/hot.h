@@ -157,7 +157,7 @@ HOT void event_start(struct event *e)
     }
     __atomic_store_n(&e->site->record->open, e->begin, __ATOMIC_RELAXED);
     if (UNLIKELY(e->thread->path))
-        path_wait(e->thread, e->site->item, e->begin, e->before);
+        e->before = path_wait(e->thread, e->site->item, e->begin, e->before);
 }
 
 /* The site of a call of which nothing is to be found out first; NULL: the long way. */
@@ -205,7 +205,7 @@ HOT void event_open(struct ending *e, struct thread *t, struct site *site, void 
     }
     __atomic_store_n(&e->record->open, e->begin, __ATOMIC_RELAXED);
     if (UNLIKELY(t->path))
-        path_wait(t, site->item, e->begin, e->before);
+        e->before = path_wait(t, site->item, e->begin, e->before);
 }
 
 HOT bool event_begin(struct event *e, uint32_t call, void *address, void *frame)

@@ -104,6 +104,7 @@ void path_end(struct thread *t)
         return;
     struct record_path *r = p->record;
     int64_t at = r->waits ? p->begin : virtual_now(t);
+    at = at < p->last && !r->waits ? p->last : at;
     path_open(r);
     path_strip(p, path_length(p, at));
     r->ended = (uint64_t)at;
@@ -111,7 +112,7 @@ void path_end(struct thread *t)
     path_close(r);
     if (path_log_on) {
         path_log_line(t, "end", at, INT64_MIN);
-        path_log_flush(t);
+        path_log_flush();
     }
     t->path = NULL;
 }

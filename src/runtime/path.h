@@ -23,6 +23,7 @@
 
 #include "record/layout.h"
 #include "record/plan.h"
+#include "runtime/learnt.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,13 +77,13 @@ struct path {
     uint32_t statement; /* item of the communication in progress */
     uint32_t deep;      /* visits that are open and not entered */
     uint32_t depth;
-    bool changed;             /* other than by growing, since it was last told to anyone */
-    uint32_t strip_at;        /* bucket that the path has come to */
-    uint32_t published;       /* so often has it been told */
-    uint32_t serial;          /* of the state that was told last */
-    uint32_t calls;           /* of what is measured now and then: */
-    int64_t cost[PATH_PARTS]; /* in 1/256 ticks */
-    void *told;               /* of the MPI layer: where it tells others */
+    bool changed;       /* other than by growing, since it was last told to anyone */
+    uint32_t strip_at;  /* bucket that the path has come to */
+    uint32_t published; /* so often has it been told */
+    uint32_t serial;    /* of the state that was told last */
+    struct learnt cost[PATH_PARTS];
+    uint64_t logged; /* ticks that the log has taken since a part began (path_log.h) */
+    void *told;      /* of the MPI layer: where it tells others */
     uint32_t visits[RECORD_PATH_ITEMS]; /* open ones */
     /* What this thread itself has spent in each item, whatever path it had: less the moment of its
      * entry while it is active, or innermost. And as it was when somebody last looked whether the
@@ -116,8 +117,11 @@ void path_enter(struct thread *t, uint32_t item, int64_t at) EXPORT_AS(path_ente
 void path_leave(struct thread *t, uint32_t item, int64_t at, uint32_t weight, int64_t time,
                 int64_t own) EXPORT_AS(path_leave);
 
-/* The event that began at `begin` (real), with this delay (1/256 ticks). */
-void path_wait(struct thread *t, uint32_t item, uint64_t begin, int64_t delay) EXPORT_AS(path_wait);
+/* The event that began at `begin` (real), with this delay (1/256 ticks). Returns the delay that it
+ * begins with: less, if more was charged since the last event than time has passed, for virtual
+ * time never goes back. */
+int64_t path_wait(struct thread *t, uint32_t item, uint64_t begin, int64_t delay)
+    EXPORT_AS(path_wait);
 void path_go(struct thread *t, uint64_t ticks, uint64_t sync) EXPORT_AS(path_go);
 /* At virtual moment `at` it meets this one; false: of another generation, or nonsense. What has a
  * newer generation starts it first (`at` if there is none yet). */
@@ -131,8 +135,9 @@ void path_strip(struct path *p, int64_t length) EXPORT_AS(path_strip);
 
 /* For so many ticks since the last look another had the processor, and for so many inside
  * communications: they are not on the path, as far as they are its own since it last met anyone.
- * When in that time is not known: each item has lost as much of it as it had of the time; in a
- * communication, as much of what was no waiting as there is. */
+ * What is active now has lost them, as far as it has been so since the last event; of the rest each
+ * item as much as it had of the time before; in a communication, as much of what was no waiting as
+ * there is. */
 void path_lost(struct thread *t, uint64_t ticks, uint64_t mpi);
 /* Somebody has looked: the next loss is of what comes now. */
 void path_looked(struct thread *t);

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT */
-/* What keeping the critical path costs a thread: measured now and then, part by part, and taken to
- * be that each time. It is delay, and so no part of any time that is recorded. */
+/* What keeping the critical path costs a thread, part by part (runtime/learnt.h). It is delay, and
+ * so no part of any time that is recorded. */
 #ifndef LOUPE_RUNTIME_PATH_COST_H
 #define LOUPE_RUNTIME_PATH_COST_H
 
 #include "runtime/hot.h"
 
-enum { PATH_MEASURE = 16 }; /* one of so many says what it costs */
-
-static inline uint64_t path_part_begin(struct path *p)
+static inline uint64_t path_part_begin(struct path *p, enum path_part part)
 {
-    return p->calls++ % PATH_MEASURE ? 0 : short_clock();
+    if (!learnt_due(&p->cost[part]))
+        return 0;
+    p->logged = 0;
+    return short_clock();
 }
 
-/* What took much longer, as when the processor was lost, pulls at it only a little. */
+/* The log charges for itself. */
 static inline void path_part_end(struct thread *t, enum path_part part, uint64_t began)
 {
-    int64_t *cost = &t->path->cost[part];
+    struct learnt *l = &t->path->cost[part];
+    int64_t cost = l->cost;
     if (began) {
-        int64_t now = (int64_t)((short_clock() - began) << RECORD_TIME_SHIFT);
-        int64_t most = *cost ? 2 * *cost : now;
-        *cost += ((now < most ? now : most) - *cost) / (*cost ? 8 : 1);
+        uint64_t ticks = clock_since(began, short_clock());
+        cost = learnt_now(l, clock_since(t->path->logged, ticks));
     }
-    event_spent(t, *cost);
+    event_spent(t, cost);
+    t->measured += cost;
 }
 
 #endif

@@ -30,6 +30,12 @@ static inline void look_if_due(struct thread *t, int64_t at)
         event_look(t);
 }
 
+/* What visits cost is an estimate too: the time of one may come out below nothing. */
+static inline int64_t not_back(const struct path *p, int64_t at)
+{
+    return UNLIKELY(at < p->last) ? p->last : at;
+}
+
 void path_enter(struct thread *t, uint32_t item, int64_t at)
 {
     struct path *p = t->path;
@@ -37,6 +43,7 @@ void path_enter(struct thread *t, uint32_t item, int64_t at)
     if (item >= p->items)
         return;
     look_if_due(t, at);
+    at = not_back(p, at);
     if (p->depth == PATH_DEPTH || p->deep) {
         p->deep++;
         return;
@@ -124,6 +131,7 @@ void path_leave(struct thread *t, uint32_t item, int64_t at, uint32_t weight, in
     if (!p->visits[item])
         return;
     look_if_due(t, at);
+    at = not_back(p, at);
     int64_t length = path_length(p, at);
     path_open(r);
     while (p->stack[p->depth - 1].item != item)
@@ -146,11 +154,23 @@ static void leave_statement(struct thread *t, int64_t at)
         path_leave(t, item, at, 1, 0, 0);
 }
 
-void path_wait(struct thread *t, uint32_t item, uint64_t begin, int64_t delay)
+/* What was charged is an estimate: of what is too much the thread is relieved. */
+static int64_t relieve(struct thread *t, int64_t ticks)
+{
+    int64_t much = ticks * (1 << RECORD_TIME_SHIFT);
+    event_spent(t, -much);
+    return much;
+}
+
+int64_t path_wait(struct thread *t, uint32_t item, uint64_t begin, int64_t delay)
 {
     struct path *p = t->path;
-    uint64_t began = path_part_begin(p);
+    uint64_t began = path_part_begin(p, PATH_WAITING);
     int64_t at = (int64_t)begin - ((delay & t->taken) >> RECORD_TIME_SHIFT);
+    if (UNLIKELY(at < p->last)) {
+        delay -= relieve(t, p->last - at);
+        at = p->last;
+    }
     if (UNLIKELY(p->statement != RECORD_PATH_NO_ITEM))
         leave_statement(t, at); /* the last one was left by longjmp */
     p->begin = p->last = at;
@@ -160,13 +180,14 @@ void path_wait(struct thread *t, uint32_t item, uint64_t begin, int64_t delay)
         path_enter(t, item, at);
     }
     path_part_end(t, PATH_WAITING, began);
+    return delay;
 }
 
 void path_go(struct thread *t, uint64_t ticks, uint64_t sync)
 {
     struct path *p = t->path;
     struct record_path *r = p->record;
-    uint64_t began = path_part_begin(p);
+    uint64_t began = path_part_begin(p, PATH_GOING);
     sync = sync < ticks ? sync : ticks;
     if (UNLIKELY(p->lost)) {
         sync += p->lost < ticks - sync ? p->lost : ticks - sync;
@@ -211,41 +232,56 @@ static int64_t part_of(int64_t lost, int64_t had, int64_t time)
     return lost * ((had << BITS) / time) >> BITS;
 }
 
-/* With the offset, what is active loses all of it: what others had of the time comes back. */
-static void lose(struct path *p, int64_t lost, int64_t time, int64_t now)
+/* With the offset, what is active loses all of it: what others had of the time before comes back.
+ */
+static void lose_before(struct path *p, int64_t lost)
 {
     struct record_path *r = p->record;
-    for (uint32_t i = 0; i < p->items; i++) {
-        struct path_spent s = spent_until(p, i, now), *before = &p->looked[i];
+    int64_t time = p->last - p->looked_at;
+    for (uint32_t i = 0; time > 0 && i < p->items; i++) {
+        struct path_spent s = spent_until(p, i, p->last), *before = &p->looked[i];
         int64_t all = part_of(lost, s.all - before->all, time);
         int64_t own = part_of(lost, s.exclusive - before->exclusive, time);
         r->item[i].share += (r->active >> i & 1 ? lost : 0) - all;
         r->item[i].exclusive += (r->innermost == i ? lost : 0) - own;
     }
-    r->offset += lost;
+}
+
+/* After `last`, as far as there was time, else before. */
+static void lose(struct thread *t, int64_t lost, int64_t last, int64_t now)
+{
+    struct path *p = t->path;
+    int64_t since = now > last ? now - last : 0;
+    path_open(p->record);
+    p->record->offset += lost;
+    if (lost > since)
+        lose_before(p, lost - since);
+    path_close(p->record);
+    if (UNLIKELY(path_log_on))
+        path_log_lost(t, lost, last, p->looked_at);
 }
 
 void path_lost(struct thread *t, uint64_t ticks, uint64_t mpi)
 {
     struct path *p = t->path;
-    int64_t now = virtual_now(t), time = now - p->looked_at;
+    int64_t now = virtual_now(t);
     if (p->record->waits) {
         p->lost += mpi; /* for path_go */
         mpi = 0;
     }
     mpi = mpi < p->went ? mpi : p->went;
     int64_t own = path_length(p, now) - p->floor;
-    int64_t lost = least((int64_t)(ticks + mpi), own);
-    if (lost <= 0 || time <= 0)
-        return;
-    path_open(p->record);
-    lose(p, lost, time, now);
-    p->record->mpi -= least((int64_t)mpi, lost);
-    path_close(p->record);
-    p->went -= mpi;
+    int64_t lost = least((int64_t)ticks, own), lost_mpi = least((int64_t)mpi, own - lost);
+    /* There is a look wherever the path goes on after so long as others keep a processor: so it was
+     * lost since it last did. */
+    if (lost > 0)
+        lose(t, lost, p->record->waits ? now : p->last, now);
+    if (lost_mpi > 0) {
+        lose(t, lost_mpi, now, now);
+        p->record->mpi -= lost_mpi;
+        p->went -= mpi;
+    }
     p->changed = true;
-    if (UNLIKELY(path_log_on))
-        path_log_line(t, "lost", lost, now);
 }
 
 void path_looked(struct thread *t)

@@ -65,10 +65,9 @@ void path_log_open(const char *file, int32_t rank)
     path_log_on = true;
 }
 
-/* No descriptor is kept; what it takes is ours. */
-void path_log_flush(struct thread *t)
+/* No descriptor is kept. */
+void path_log_flush(void)
 {
-    uint64_t began = clock_now();
     long fd =
         used ? system_call(SYS_open, (long)name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)
              : -1;
@@ -77,7 +76,6 @@ void path_log_flush(struct thread *t)
         system_call(SYS_close, fd, 0, 0);
     }
     used = 0;
-    event_spent(t, (int64_t)(clock_since(began, clock_now()) << RECORD_TIME_SHIFT));
 }
 
 static bool is_logged(const struct thread *t)
@@ -85,17 +83,24 @@ static bool is_logged(const struct thread *t)
     return t->block_index == 0;
 }
 
-static void end_line(struct thread *t)
+/* What it takes is ours. */
+static void end_line(struct thread *t, uint64_t began)
 {
     put_text("\n");
     if (used >= BUFFER)
-        path_log_flush(t);
+        path_log_flush();
+    uint64_t ticks = clock_since(began, clock_now());
+    int64_t cost = (int64_t)(ticks << RECORD_TIME_SHIFT);
+    t->path->logged += ticks;
+    event_spent(t, cost);
+    t->measured += cost;
 }
 
 void path_log_line(struct thread *t, const char *word, int64_t a, int64_t b)
 {
     if (!is_logged(t))
         return;
+    uint64_t began = clock_now();
     put_text(word);
     put_text(" ");
     put_number(a);
@@ -103,18 +108,33 @@ void path_log_line(struct thread *t, const char *word, int64_t a, int64_t b)
         put_text(" ");
         put_number(b);
     }
-    end_line(t);
+    end_line(t, began);
+}
+
+void path_log_lost(struct thread *t, int64_t ticks, int64_t last, int64_t since)
+{
+    if (!is_logged(t))
+        return;
+    uint64_t began = clock_now();
+    put_text("lost ");
+    put_number(ticks);
+    put_text(" ");
+    put_number(last);
+    put_text(" ");
+    put_number(since);
+    end_line(t, began);
 }
 
 void path_log_send(struct thread *t, int64_t at, int32_t rank)
 {
     if (!is_logged(t))
         return;
+    uint64_t began = clock_now();
     put_text("send ");
     put_number(at);
     put_text(" ");
     put_id(rank, t->path->generation, t->path->published);
-    end_line(t);
+    end_line(t, began);
 }
 
 void path_log_heard(const struct thread *t, const struct path_told *other)
@@ -130,6 +150,7 @@ void path_log_meet(struct thread *t, int64_t begin, uint64_t ticks, uint64_t syn
 {
     if (!is_logged(t) || (!heard_count && !sync))
         return;
+    uint64_t began = clock_now();
     put_text("meet ");
     put_number(begin);
     put_text(" ");
@@ -142,5 +163,5 @@ void path_log_meet(struct thread *t, int64_t begin, uint64_t ticks, uint64_t syn
         put_id(heard[i].rank, heard[i].generation, heard[i].serial);
     }
     heard_count = 0;
-    end_line(t);
+    end_line(t, began);
 }

@@ -8,7 +8,8 @@
  *     enter ITEM AT                       leave ITEM AT
  *     send AT ID                          published something: a send, an arrival, a post
  *     meet BEGIN END SYNC ID[,ID...]      waited for or heard from these (-: from none with a path)
- *     lost TICKS AT                       another had the processor for so long before
+ *     lost TICKS LAST SINCE               another had the processor for so long: after LAST, as far
+ *                                         as there was time, else between SINCE and that
  *
  * An ID is RANK:GENERATION:SERIAL; the serial counts what a rank has published, modulo 2^20. Lines
  * are kept in a buffer, and written when that is full and at the end. Called where nothing but
@@ -30,7 +31,8 @@ void path_log_line(struct thread *t, const char *word, int64_t a, int64_t b)
 void path_log_send(struct thread *t, int64_t at, int32_t rank) EXPORT_AS(path_log_send);
 void path_log_heard(const struct thread *t, const struct path_told *other)
     EXPORT_AS(path_log_heard);
+void path_log_lost(struct thread *t, int64_t ticks, int64_t last, int64_t since);
 void path_log_meet(struct thread *t, int64_t begin, uint64_t ticks, uint64_t sync);
-void path_log_flush(struct thread *t);
+void path_log_flush(void);
 
 #endif

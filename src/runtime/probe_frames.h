@@ -44,10 +44,11 @@ static inline void pull(struct probe_site *s)
 
 /* ---- frames ---- */
 
-/* What keeping the path costs, since the clock was read; outside of every budget. */
-static inline void items_spent(struct probe_thread *p, uint64_t since)
+/* What keeping the path costs, since the clock was read and the delay was `known`; outside of every
+ * budget. What looks at the processor or writes a log there charges for itself. */
+static inline void items_spent(struct probe_thread *p, uint64_t since, int64_t known)
 {
-    int64_t cost = (int64_t)((now_ticks() - since) << RECORD_TIME_SHIFT);
+    int64_t cost = (int64_t)((now_ticks() - since) << RECORD_TIME_SHIFT) - (p->delay - known);
     p->delay += cost;
     p->thread->apart += cost;
 }
@@ -70,7 +71,7 @@ static RARELY void enter_items(struct probe_thread *p, struct probe_frame *f, ui
     }
     if (!p->thread->path || !weight)
         return;
-    int64_t at = (int64_t)f->begin >> RECORD_TIME_SHIFT;
+    int64_t at = (int64_t)f->begin >> RECORD_TIME_SHIFT, known = p->delay;
     f->item_weight = weight;
     f->call_item = s->call_item;
     f->item = f->opened->item;
@@ -78,7 +79,7 @@ static RARELY void enter_items(struct probe_thread *p, struct probe_frame *f, ui
         path_enter(p->thread, f->call_item, at);
     if (f->item != RECORD_PATH_NO_ITEM)
         path_enter(p->thread, f->item, at);
-    items_spent(p, now);
+    items_spent(p, now, known);
 }
 
 /* One that was interrupted, or found to be part of a recursion, is no measure for others. */
@@ -87,7 +88,7 @@ static RARELY void leave_items(struct probe_thread *p, struct probe_frame *f, in
 {
     int64_t at = (int64_t)(f->begin + (uint64_t)time) >> RECORD_TIME_SHIFT;
     uint32_t weight = f->weight ? f->item_weight : 1;
-    int64_t ticks = time >> RECORD_TIME_SHIFT;
+    int64_t ticks = time >> RECORD_TIME_SHIFT, known = p->delay;
     f->item_weight = 0;
     if (!p->thread->path)
         return;
@@ -95,7 +96,7 @@ static RARELY void leave_items(struct probe_thread *p, struct probe_frame *f, in
         path_leave(p->thread, f->item, at, weight, ticks, ticks);
     if (f->call_item != RECORD_PATH_NO_ITEM)
         path_leave(p->thread, f->call_item, at, weight, ticks, ticks);
-    items_spent(p, now);
+    items_spent(p, now, known);
 }
 
 HOT void close_top(struct probe_thread *p, uint64_t now)

@@ -10,7 +10,8 @@ A log has a line per event, in the order of one process; moments are ticks of vi
     enter ITEM AT, leave ITEM AT
     send BEGIN ID                  what others may meet: a send, an arrival, a posted receive
     meet BEGIN END SYNC [ID,...]   a communication, how long it waited, and for whom; "-" for nobody
-    lost TICKS AT                  for so long before the next event it had no processor
+    lost TICKS LAST SINCE          for so long it had no processor: after LAST, as far as there was
+                                   time, else between SINCE and that
     end AT
 
 and an ID is RANK:GENERATION:SERIAL.
@@ -43,8 +44,8 @@ class Arc:
 
     __slots__ = ("tail", "head", "length", "items", "innermost", "mpi")
 
-    def __init__(self, tail, head, length, items=frozenset(), innermost=None, mpi=False, jitter=0):
-        if length < -jitter:
+    def __init__(self, tail, head, length, items=frozenset(), innermost=None, mpi=False):
+        if length < 0:
             raise BadLog(f"rank {head.rank}: time goes back by {-length} to {head.at}")
         self.tail, self.head, self.length = tail, head, length
         self.items, self.innermost, self.mpi = items, innermost, mpi
@@ -92,7 +93,7 @@ class _Process:
     def __init__(self, graph, rank):
         self.graph, self.rank = graph, rank
         self.node, self.stack = None, Stack(rank)
-        self.lost = 0
+        self.lost = []
 
     def go(self, at, kind, less=0, mpi=False):
         """The next node, `at` that moment; `less`: so much of the time until then it waited."""
@@ -100,18 +101,28 @@ class _Process:
         self.graph.nodes.append(node)
         if self.node:
             self.lose(Arc(self.node, node, at - self.node.at - less, self.stack.active(),
-                          self.stack.innermost(), mpi, self.graph.jitter))
+                          self.stack.innermost(), mpi))
         self.node = node
         return node
 
     def lose(self, arc):
-        """Takes off what was lost: of this arc, then of those before, as far as nobody was told."""
-        while self.lost and arc:
-            part = max(min(self.lost, arc.length), 0)
-            arc.length -= part
-            self.lost -= part
+        """Takes off what was lost: of this arc and those before, as far as nobody was told. If not of
+        this one, when it was is not known: of each arc as much as it has of the time; and what there
+        was not time enough for, of the arcs before."""
+        arcs = []
+        while arc and self.lost:
+            arcs.append(arc)
             told = arc.tail.kind in ("send", "begin", "start") or not arc.tail.inward
             arc = None if told else arc.tail.inward[0]
+        for lost, last, since in self.lost:
+            for begin, end in ((last, float("inf")), (since, last), (float("-inf"), since)):
+                within = [max(0, min(a.length, min(a.head.at, end) - max(a.tail.at, begin)))
+                          for a in arcs]
+                part = min(lost, sum(within))
+                for a, time in zip(arcs, within):
+                    a.length -= part * time / sum(within) if part else 0
+                lost -= part
+        self.lost = []
 
     def line(self, words):
         kind = words[0]
@@ -134,7 +145,7 @@ class _Process:
             self.graph.meetings += [(node, m) for m in met]
             self.go(end, "done", sync, True)
         elif kind == "lost":
-            self.lost += int(words[1])
+            self.lost.append(tuple(int(w) for w in words[1:4]))
         elif kind == "end":
             self.go(int(words[1]), kind)
         else:
@@ -144,9 +155,8 @@ class _Process:
 class Graph:
     """The program activity graph of one generation."""
 
-    def __init__(self, jitter):
+    def __init__(self):
         self.nodes, self.published, self.meetings = [], {}, []
-        self.jitter = jitter
         self.items = set()
         self.generation = 0
 
@@ -261,9 +271,8 @@ class Moments:
                    for point in points for _, known in self.at(point))
 
 
-def parse(logs, jitter=0):
-    """{generation: Graph} of {rank: lines}. What watching costs is an estimate, so virtual time may go
-    back between two events, by so many ticks at most."""
+def parse(logs):
+    """{generation: Graph} of {rank: lines}."""
     graphs = {}
     for rank, lines in sorted(logs.items()):
         process = None
@@ -272,7 +281,7 @@ def parse(logs, jitter=0):
             if not words or words[0].startswith("#"):
                 continue
             if words[0] == "start":
-                graph = graphs.setdefault(int(words[1]), Graph(jitter))
+                graph = graphs.setdefault(int(words[1]), Graph())
                 graph.generation = int(words[1])
                 inside = process.stack if process else Stack(rank)
                 process = _Process(graph, rank)

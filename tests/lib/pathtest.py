@@ -18,7 +18,6 @@ UNIT_S = 0.005  # unit.h
 TOLERANCE = 0.02  # of what is expected,
 LEAST = 0.4  # and 2 ms: what starting in mid-run and some large messages take
 ROUNDS = 7
-JITTER = 1 << 26  # ticks by which virtual time may go back: others' delay, when it is met
 _built = {}
 
 
@@ -63,6 +62,11 @@ def item(path, name):
     if len(found) != 1:
         raise AssertionError(f"{len(found)} items {name}: {path['items']}")
     return found[0]
+
+
+def printed(*values):
+    """By how much a sum of numbers may be off because they were printed with nine digits."""
+    return sum(abs(v) for v in values) * 5e-9
 
 
 class Figures:
@@ -136,7 +140,7 @@ class Compared:
 
     def __init__(self, done, prefix, items):
         self.run, self.path, self.items = done, path_of(done.report), items
-        self.graph = pathlog.parse(pathlog.read(prefix), JITTER)[self.path["generation"]]
+        self.graph = pathlog.parse(pathlog.read(prefix))[self.path["generation"]]
         self.reference = self.graph.path()
         self.tick_s = self._tick()
 

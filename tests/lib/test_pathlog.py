@@ -90,12 +90,19 @@ def preempted():
     # Item 1 from 10 to 40, 20 of it without a processor, which is seen at its end: 10 are left. Then
     # 8 more until the send at 50, which had 10 since then: 2. Then 25 of 30 until the end, so 5; the
     # length is 10 + 10 + 2 + 5.
-    g = graph("start 1 0; enter 1 10; lost 20 41; leave 1 40; lost 8 51; send 50 0:1:1; lost 25 80; "
-              "end 80")
+    g = graph("start 1 0; enter 1 10; lost 20 10 10; leave 1 40; lost 8 40 40; send 50 0:1:1; "
+              "lost 25 50 50; end 80")
     lt.equal(numbers(g, 1), [27, (10, 10, 17)], "time without a processor is of no path")
+    # 5 since the item's end; 7 more some time since 5, of which the item had 30 and nobody 5.
+    g = graph("start 1 0; enter 1 10; leave 1 40; lost 12 40 5; send 45 0:1:1; end 45")
+    lt.equal(numbers(g, 1), [33, (24, 24, 9)], "each loses as much as it had of the time")
     # More than has passed since the last event: the item has had the rest.
-    g = graph("start 1 0; enter 1 10; leave 1 40; lost 15 45; send 45 0:1:1; end 45")
+    g = graph("start 1 0; enter 1 10; leave 1 40; lost 15 40 10; send 45 0:1:1; end 45")
     lt.equal(numbers(g, 1), [30, (20, 20, 10)], "also if it is seen later")
+    # What was told stays: rank 1 has heard of 40, and 5 are all that rank 0 can lose.
+    g = graph("start 1 0; enter 1 10; leave 1 40; send 40 0:1:1; lost 15 40 30; end 45",
+              "start 1 0; meet 0 40 40 0:1:1; end 40")
+    lt.equal(numbers(g, 1), [40, (30, 30, 10)], "but nothing that others know of")
 
 
 def several_met():
