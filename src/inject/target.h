@@ -59,6 +59,10 @@ struct target_patch {
     uint8_t from[32]; /* what must be there now: else nothing at all is changed (-ESTALE) */
     uint8_t to[32];
     uint64_t moved[32]; /* by offset; 0: no instruction begins there, or it need not move */
+    /* Where in `from` and in `to` stands an instruction of ours that threads come to by another
+     * jump of ours: offset + 1; 0: there is none. When it goes, they go back to `back`. */
+    uint8_t stood, stands;
+    uint64_t back;
 };
 struct target_pause {
     uint64_t stop_ns;  /* until all threads stood still */

@@ -81,6 +81,8 @@ static void record(struct target *t, const struct target_patch *p)
         memcpy(c->before, p->from, p->bytes);
     }
     memcpy(c->now, p->to, p->bytes);
+    c->stands = p->stands;
+    c->back = p->back;
     if (memcmp(c->now, c->before, c->bytes) == 0) {
         t->change_count--;
         memmove(c, c + 1, (t->change_count - (size_t)(c - t->changes)) * sizeof *c);
@@ -339,7 +341,8 @@ static size_t what_is_there(struct target *t, struct target_patch *back)
     for (size_t i = 0; i < t->change_count; i++) {
         const struct change *c = &t->changes[i];
         struct target_patch *p = &back[count];
-        *p = (struct target_patch){.address = c->address, .bytes = c->bytes};
+        *p = (struct target_patch){
+            .address = c->address, .bytes = c->bytes, .stood = c->stands, .back = c->back};
         memcpy(p->from, c->now, c->bytes);
         memcpy(p->to, c->before, c->bytes);
         count += target_patch_fits(t, p); /* else the library went away with it */
