@@ -346,33 +346,6 @@ int change_generate(struct change *c, struct wanted_list *wanted, uint32_t handl
     return err < 0 || only_try ? err : make_patches(c);
 }
 
-static int apply_one(struct change *c, struct target_pause *pause)
-{
-    struct target_pause one = {0};
-    int err =
-        c->patch_count ? target_patch(c->process->target, c->patches, c->patch_count, &one) : 0;
-    pause->stop_ns += one.stop_ns;
-    pause->write_ns += one.write_ns;
-    return err;
-}
-
-/* The other way round. */
-static void take_back(struct change *c)
-{
-    for (size_t i = 0; i < c->patch_count; i++) {
-        struct target_patch *p = &c->patches[i];
-        uint8_t to[32];
-        memcpy(to, p->to, sizeof to);
-        memcpy(p->to, p->from, sizeof p->to);
-        memcpy(p->from, to, sizeof p->from);
-        memset(p->moved, 0, sizeof p->moved);
-        uint8_t stood = p->stood;
-        p->stood = p->stands;
-        p->stands = stood;
-    }
-    target_patch(c->process->target, c->patches, c->patch_count, NULL);
-}
-
 static void applied(struct change *c)
 {
     struct process *p = c->process;
@@ -388,64 +361,39 @@ static void applied(struct change *c)
     c->made_count = 0;
 }
 
-/* Same places, same code: those are stopped together. */
-static bool alike(const struct change *a, const struct change *b)
+/* Those that have ended have nothing left to be changed; were there any that were not known? */
+static bool some_ended(struct change *changes, size_t count)
 {
-    return a->patch_count == b->patch_count &&
-           memcmp(a->patches, b->patches, a->patch_count * sizeof *a->patches) == 0;
-}
-
-static bool all_alike(const struct change *changes, size_t count)
-{
+    bool some = false;
     for (size_t i = 0; i < count; i++) {
-        if (!changes[i].patch_count || !alike(&changes[0], &changes[i]))
-            return false;
-        for (size_t k = 0; k < changes[i].made_count; k++)
-            if (changes[i].made[k]->trap)
-                return false;
+        struct process *p = changes[i].process;
+        if (!p->gone && !target_lives(p->target))
+            some = p->gone = true;
     }
-    return count > 1;
-}
-
-static int apply_together(struct change *changes, size_t count, struct target_pause *pause)
-{
-    struct target **targets = xcalloc(count, sizeof(struct target *));
-    for (size_t i = 0; i < count; i++)
-        targets[i] = changes[i].process->target;
-    int err = targets_patch(targets, count, changes[0].patches, changes[0].patch_count, pause);
-    free(targets);
-    return err;
+    return some;
 }
 
 int changes_apply(struct change *changes, size_t count, struct target_pause *pause,
                   struct session_error *error)
 {
-    struct target_pause unasked = {0};
-    int err = 0;
-    size_t done = 0;
+    struct target_changes *all = xcalloc(count + 1, sizeof *all);
+    struct target_pause unasked;
+    int err;
     pause = pause ? pause : &unasked;
-    *pause = (struct target_pause){0};
-    if (all_alike(changes, count)) {
-        err = apply_together(changes, count, pause);
-        done = err == 0 ? count : 0;
-    }
-    for (; err == 0 && done < count; done++) {
-        err = apply_one(&changes[done], pause);
-        if (err < 0 && !target_lives(changes[done].process->target)) {
-            changes[done].process->gone = true;
-            err = 0; /* it has ended: nothing is left to be changed */
-        }
-        if (err < 0)
-            break;
-    }
-    if (err < 0) {
-        pid_t pid = done < count ? changes[done].process->pid : 0;
-        while (done > 0)
-            take_back(&changes[--done]);
-        return session_fail(error, err, "process %d: its code could not be changed: %s", (int)pid,
+    do {
+        size_t living = 0;
+        for (size_t i = 0; i < count; i++)
+            if (changes[i].patch_count && !changes[i].process->gone)
+                all[living++] = (struct target_changes){changes[i].process->target,
+                                                        changes[i].patches, changes[i].patch_count};
+        *pause = (struct target_pause){0};
+        err = targets_patch(all, living, pause);
+    } while (err < 0 && some_ended(changes, count));
+    free(all);
+    if (err < 0)
+        return session_fail(error, err, "the code could not be changed: %s",
                             err == -ESTALE ? "someone else has changed it meanwhile"
                                            : strerror(-err));
-    }
     for (size_t i = 0; i < count; i++)
         applied(&changes[i]);
     return 0;

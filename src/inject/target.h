@@ -74,8 +74,12 @@ int target_patch(struct target *target, const struct target_patch *patches, size
 /* This one alone could be made now: the same mapping, with those bytes (-ESTALE is about another).
  */
 bool target_patch_fits(struct target *target, const struct target_patch *patch);
-/* The same for many processes of one binary: stopped together. */
-int targets_patch(struct target **targets, size_t target_count, const struct target_patch *patches,
-                  size_t count, struct target_pause *pause);
+/* The same for many processes, each its own, stopped together: all of them, or none. */
+struct target_changes {
+    struct target *target;
+    const struct target_patch *patches;
+    size_t count;
+};
+int targets_patch(const struct target_changes *changes, size_t count, struct target_pause *pause);
 
 #endif

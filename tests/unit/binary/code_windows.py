@@ -4,7 +4,8 @@
 
 Every window begins and ends where an instruction does, and no direct branch of the whole file leads
 into one past its first byte. Two windows are the same or apart. The same holds for relays, which
-are within reach of the short jump; in padding they are nops that nothing leads to.
+are within reach of the short jump; in padding they are nops that nothing leads to. Of the functions
+98 % have their entry and 95 % all their exits by jump.
 """
 
 import os
@@ -42,8 +43,14 @@ def check(dump, path, env):
     output = subprocess.run([dump, path], text=True, env=env, check=True,
                             stdout=subprocess.PIPE).stdout
     windows, shorts, padding = set(), set(), set()
+    functions = []
     for line in output.splitlines():
         field = line.split()
+        if field[0] == "function":
+            functions.append({"entry": None, "exit": field[4] == "whole=1"})
+        elif field[0] == "point" and field[1] in ("entry", "exit"):
+            jump = field[2] in ("jump", "short")
+            functions[-1][field[1]] = jump and functions[-1][field[1]] is not False
         if field[0] == "point" and field[2] in ("jump", "short"):
             windows.add((int(field[4], 16), int(field[5])))
         if field[0] == "point" and field[2] == "short":
@@ -71,6 +78,12 @@ def check(dump, path, env):
         if start < before:
             wrong.append(f"{start:x}: shares bytes with another window")
         before = start + size
+    functions = [f for f in functions if f["entry"] is not None]  # the others are left alone
+    for point, least in (("entry", 98), ("exit", 95)):
+        share = 100 * sum(f[point] for f in functions) / len(functions)
+        print(f"# {path}: {point}: {share:.2f} % of {len(functions)} functions")
+        if share < least:
+            wrong.append(f"only {share:.2f} % of the functions have each {point} by jump")
     return len(windows), len(shorts), wrong
 
 
