@@ -136,22 +136,41 @@ static void settle_held(struct code_file *file)
     free(held);
 }
 
+/* Does a byte in there have one of these marks? */
+static bool marked(const struct code_file *file, uint64_t start, uint64_t end, uint8_t marks)
+{
+    const uint8_t *map = start < end ? file_map(file, start) : NULL;
+    uint8_t all = 0;
+    for (uint64_t k = 0; map && k < end - start; k++)
+        all |= map[k];
+    return all & marks;
+}
+
+/* An exit on the way to a return that can be come to in other ways. */
+static bool passed_by(const struct code_file *file, const struct code_point *p)
+{
+    uint32_t part = p->kind == CODE_EXIT && p->target ? parts_find(file, p->target) : PART_NONE;
+    return part != PART_NONE && file->parts[part].start != p->target &&
+           marked(file, p->target, p->target + 1, MAP_POINTED | MAP_FOREIGN);
+}
+
 /* Branches that were seen after a window was chosen. */
 static void check_windows(struct code_file *file)
 {
     for (uint32_t i = 0; i < file->part_count; i++)
         for (size_t k = 0; k < file->bodies[i].point_count; k++) {
             struct code_point *p = &file->bodies[i].points[k];
-            const uint8_t *map = p->way == CODE_JUMP ? file_map(file, p->window) : NULL;
-            bool hit = false;
-            for (uint8_t b = 1; map && b < p->window_bytes; b++)
-                hit |= map[b] & (MAP_TARGET | MAP_POINTED);
-            if (!hit)
-                continue;
-            p->way = file->bodies[i].whole ? CODE_RELOCATE : CODE_TRAP;
-            p->why = "a jump from elsewhere leads into the bytes there";
-            p->window = p->address;
-            p->window_bytes = 0;
+            if (passed_by(file, p)) {
+                p->way = CODE_NEVER;
+                p->why = "its return is come to from elsewhere";
+            } else if (p->way == CODE_JUMP &&
+                       marked(file, p->window + 1, p->window + p->window_bytes,
+                              MAP_TARGET | MAP_POINTED)) {
+                p->way = CODE_OPEN;
+                p->why = "a jump from elsewhere leads into the bytes there";
+                p->window = p->address;
+                p->window_bytes = 0;
+            }
         }
 }
 
@@ -171,6 +190,7 @@ static void look_at_all(struct code_file *file)
     file_sweep(file);
     settle_held(file);
     check_windows(file);
+    relays_find(file);
 }
 
 static int analyse(const char *path, bool lines, const char *build_id, struct code_image *image)

@@ -23,10 +23,10 @@ enum code_kind {
 
 /* How code can be put there. */
 enum code_way {
-    CODE_JUMP,     /* five bytes of whole instructions in one block, none of them a target */
-    CODE_RELOCATE, /* fits only in a copy of the procedure */
-    CODE_TRAP,     /* one byte is all there is */
-    CODE_NEVER     /* not at all; `why` says why not */
+    CODE_JUMP,  /* five bytes of whole instructions in one block, none of them a target */
+    CODE_SHORT, /* two bytes, and a relay within a short jump's reach */
+    CODE_TRAP,  /* one byte is all there is */
+    CODE_NEVER  /* not at all; `why` says why not */
 };
 
 #define CODE_NONE UINT32_MAX
@@ -37,8 +37,11 @@ enum code_way {
 struct code_point {
     uint8_t kind;         /* enum code_kind */
     uint8_t way;          /* enum code_way */
-    uint8_t window_bytes; /* with CODE_JUMP: from `window`, whole instructions, 5 to 31 */
+    uint8_t window_bytes; /* from `window`, whole instructions: with CODE_JUMP 5 to 31, with
+                             CODE_SHORT 2 to 31 */
     bool indirect;        /* call or tail call through a register or memory */
+    uint8_t relay_bytes;  /* with CODE_SHORT, from `relay`: 5 of padding, or instructions, 10 to 31,
+                             that are moved away: a jump to them first, then the relay's */
     uint32_t function;    /* index */
     uint32_t
         callee; /* of a call or tail call in this file: index; CODE_NONE: elsewhere, or not known */
@@ -46,7 +49,9 @@ struct code_point {
     /* Of the instruction before which the code is to run. For an edge, of the instruction that it
      * begins with: a jump to `target`, or one behind which `target` stands (it falls through). */
     uint64_t address;
-    uint64_t target;         /* of an edge, or an exit by a conditional jump: where it leads */
+    uint64_t target;         /* of an edge, an exit by a conditional jump, or an exit on the way to
+                                a return that stands alone: where it leads */
+    uint64_t relay;          /* with CODE_SHORT; it has no byte in common with any window */
     uint64_t window;         /* first byte that may be overwritten; at or before `address`. Two
                                 points have the same window, or none of its bytes in common. */
     uint32_t live;           /* registers and flags that hold something the program will read */

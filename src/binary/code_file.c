@@ -174,7 +174,7 @@ static void sweep_one(struct code_file *file, const struct insn *i)
         uint8_t *map = file_map(file, i->target);
         uint32_t part = parts_find(file, i->target);
         if (map)
-            *map |= MAP_TARGET;
+            *map |= MAP_TARGET | MAP_FOREIGN;
         if (part != PART_NONE)
             *VEC_PUSH(file->calls, file->call_count, file->call_room) =
                 (struct code_call){.caller = PART_NONE, .callee = part, .held = LIVE_SCRATCH};

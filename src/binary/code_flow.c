@@ -94,6 +94,8 @@ static void follow_jump(struct flow *flow, const struct insn *i)
     }
     if (names_find(&flow->file->stubs, i->target))
         return;
+    if (map)
+        *map |= MAP_FOREIGN;
     if (part == PART_NONE || flow->file->parts[part].start != i->target)
         fail(flow, "it jumps into the middle of other code");
 }

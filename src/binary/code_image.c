@@ -231,6 +231,16 @@ static bool right_functions(const struct code *c, const char *text, uint64_t siz
     return true;
 }
 
+static bool right_window(const struct code_point *p)
+{
+    uint8_t least = p->way == CODE_JUMP ? CODE_JUMP_BYTES : p->way == CODE_SHORT ? 2 : 0;
+    bool relay = p->relay_bytes == CODE_JUMP_BYTES ||
+                 (p->relay_bytes >= 2 * CODE_JUMP_BYTES && p->relay_bytes <= CODE_WINDOW_MOST);
+    if (p->window_bytes > CODE_WINDOW_MOST || p->window_bytes < least)
+        return false;
+    return !least || (p->address - p->window < p->window_bytes && relay == (p->way == CODE_SHORT));
+}
+
 static bool right_points(const struct code *c, const char *text, uint64_t size)
 {
     for (size_t i = 0; i < c->point_count; i++) {
@@ -239,9 +249,7 @@ static bool right_points(const struct code *c, const char *text, uint64_t size)
             p->kind >= CODE_KINDS || p->way > CODE_NEVER || p->function >= c->function_count ||
             (p->callee != CODE_NONE && p->callee >= c->function_count) ||
             (p->loop != CODE_NONE && p->loop >= c->loop_count) || p->window > p->address ||
-            p->window_bytes > 31 ||
-            (p->way == CODE_JUMP &&
-             (p->window_bytes < 5 || p->address - p->window >= p->window_bytes)))
+            !right_window(p))
             return false;
     }
     for (size_t i = 0; i < c->loop_count; i++) {

@@ -16,12 +16,14 @@
 
 /* What is known of a byte of code (struct code_text, map). */
 enum {
-    MAP_START = 1,   /* an instruction begins here */
-    MAP_INSIDE = 2,  /* a later byte of one */
-    MAP_TARGET = 4,  /* some branch of the file leads here */
-    MAP_POINTED = 8, /* a pointer, landing pad or table may lead here */
-    MAP_LEADER = 16, /* a block begins here */
-    MAP_WINDOW = 32  /* some point's window has it */
+    MAP_START = 1,    /* an instruction begins here */
+    MAP_INSIDE = 2,   /* a later byte of one */
+    MAP_TARGET = 4,   /* some branch of the file leads here */
+    MAP_POINTED = 8,  /* a pointer, landing pad or table may lead here */
+    MAP_LEADER = 16,  /* a block begins here */
+    MAP_WINDOW = 32,  /* some point's window has it */
+    MAP_RELAY = 64,   /* a short jump's window, or its relay */
+    MAP_FOREIGN = 128 /* a branch that leads here is not the procedure's own */
 };
 
 struct code_load { /* bytes of the file at an address */
@@ -229,9 +231,20 @@ uint32_t live_at(const struct flow *flow, uint32_t block, uint32_t index, bool a
 /* code_loops.c, code_points.c */
 void loops_find(struct flow *flow, struct code_body *body);
 void points_make(struct flow *flow, struct code_body *body);
+
+/* code_windows.c */
+enum { CODE_JUMP_BYTES = 5, CODE_WINDOW_MOST = 31 };
+struct code_window {
+    uint64_t start, end;
+};
 /* A way for a point whose instruction is `index`, in `block`. */
 void window_choose(const struct flow *flow, struct code_body *body, struct code_point *point,
                    uint32_t block, uint32_t index);
+bool window_is_call(const struct insn *i);
+
+/* code_relays.c: short jumps for the points that are open, or traps. */
+enum { CODE_OPEN = CODE_NEVER + 1 }; /* a way: no room for a jump of five bytes */
+void relays_find(struct code_file *file);
 
 /* code_lines.c */
 struct code_lines;

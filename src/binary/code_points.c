@@ -1,213 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Points and their windows. A window is what a jump of five bytes may overwrite: whole
- * instructions of one block, with no way into them but at the first. Windows of two points are
- * either the same or have no byte in common.
- */
+/* The points of a procedure. */
 #include "base/alloc.h"
 #include "binary/code_inner.h"
 
 #include <stdlib.h>
-
-enum { JUMP_BYTES = 5, WINDOW_MOST = 31 };
-
-struct window {
-    uint64_t start, end;
-};
-
-static bool is_call(const struct insn *i)
-{
-    return i->kind == INSN_CALL || i->kind == INSN_CALL_INDIRECT;
-}
-
-/* May control come to this byte from elsewhere? */
-static bool entered(const struct flow *flow, uint64_t address)
-{
-    const uint8_t *map = file_map(flow->file, address);
-    return !map || *map & (MAP_TARGET | MAP_POINTED);
-}
-
-static bool goes_on(const struct insn *i)
-{
-    return i->kind == INSN_PLAIN || i->kind == INSN_NOP || i->kind == INSN_BRANCH ||
-           (is_call(i) && !(i->flags & INSN_NO_RETURN));
-}
-
-/* Nops and traps that nobody comes to, behind an instruction that does not go on. */
-static uint64_t padding(const struct flow *flow, uint64_t address, uint64_t wanted)
-{
-    const struct code_text *text = file_text(flow->file, address);
-    while (text && address < wanted) {
-        struct insn i;
-        uint8_t *map = file_map(flow->file, address);
-        uint32_t part = parts_find(flow->file, address);
-        if (!map || *map & ~(MAP_LEADER | MAP_WINDOW) ||
-            (part != PART_NONE && flow->file->parts[part].start == address) ||
-            !insn_decode(text->bytes + (address - text->start), text->end - address, address, &i) ||
-            (i.kind != INSN_NOP && text->bytes[address - text->start] != 0xcc))
-            break;
-        address += i.length;
-        text = file_text(flow->file, address);
-    }
-    return address;
-}
-
-/* Five bytes or more around `index`, from instruction `first` on; false: not from there. */
-static bool try_from(const struct flow *flow, const struct flow_block *block, uint32_t first,
-                     uint32_t index, bool call_last, struct window *w)
-{
-    uint32_t end = block->first + block->count, i = first;
-    w->start = flow->insns[first].address;
-    w->end = w->start;
-    for (; i < end; i++) {
-        const struct insn *insn = &flow->insns[i];
-        if (i > index && w->end - w->start >= JUMP_BYTES)
-            break;
-        if (insn->flags & INSN_FIXED || (i > first && entered(flow, insn->address)) ||
-            (i > index && is_call(insn) && !call_last))
-            return false;
-        w->end = insn->address + insn->length;
-        if (is_call(insn)) { /* its return address is the window's end */
-            i++;
-            break;
-        }
-    }
-    if (i <= index)
-        return false;
-    if (i == end && !goes_on(&flow->insns[end - 1]) && w->end - w->start < JUMP_BYTES)
-        w->end = padding(flow, w->end, w->start + JUMP_BYTES);
-    return w->end - w->start >= JUMP_BYTES && w->end - w->start <= WINDOW_MOST;
-}
-
-static bool overlaps(const struct code_point *p, const struct window *w)
-{
-    return p->way == CODE_JUMP && p->window < w->end && w->start < p->window + p->window_bytes;
-}
-
-/* Few windows touch another: that is seen without looking at all of them. */
-static bool taken(const struct flow *flow, const struct window *w)
-{
-    const uint8_t *map = file_map(flow->file, w->start);
-    uint8_t all = 0;
-    for (uint64_t k = 0; k < w->end - w->start; k++)
-        all |= map[k];
-    return all & MAP_WINDOW;
-}
-
-static bool disjoint(const struct code_body *body, const struct code_point *self,
-                     const struct window *w)
-{
-    for (size_t i = 0; i < body->point_count; i++)
-        if (&body->points[i] != self && overlaps(&body->points[i], w) &&
-            (body->points[i].window != w->start ||
-             body->points[i].window + body->points[i].window_bytes != w->end))
-            return false;
-    return true;
-}
-
-/* Window that is free, or the same as others; first choices are the shortest. */
-static bool find_window(const struct flow *flow, const struct code_body *body,
-                        const struct code_point *point, uint32_t block_number, uint32_t index,
-                        struct window *w)
-{
-    const struct flow_block *block = &flow->blocks[block_number];
-    bool found = false;
-    struct window wide;
-    for (uint32_t first = index;; first--) {
-        if (try_from(flow, block, first, index, false, w)) {
-            if (!taken(flow, w) || disjoint(body, point, w))
-                return true;
-            wide = *w;
-            found = true;
-        }
-        if (point->kind == CODE_ENTRY || first == block->first ||
-            flow->insns[index].address - flow->insns[first - 1].address > WINDOW_MOST ||
-            is_call(&flow->insns[first - 1]))
-            break;
-    }
-    if (found)
-        *w = wide;
-    else if (point->kind == CODE_ENTRY) /* a call may be the last: it returns behind the window */
-        found = try_from(flow, block, index, index, true, w);
-    return found;
-}
-
-/* All that the window touches become one with it. */
-static bool unite(struct code_body *body, const struct code_point *self, struct window *w)
-{
-    struct window all = *w;
-    for (bool grown = true; grown;) {
-        grown = false;
-        for (size_t i = 0; i < body->point_count; i++) {
-            const struct code_point *p = &body->points[i];
-            if (p == self || !overlaps(p, &all))
-                continue;
-            uint64_t end = p->window + p->window_bytes;
-            grown |= p->window < all.start || end > all.end;
-            all.start = p->window < all.start ? p->window : all.start;
-            all.end = end > all.end ? end : all.end;
-        }
-    }
-    if (all.end - all.start > WINDOW_MOST)
-        return false;
-    for (size_t i = 0; i < body->point_count; i++) {
-        struct code_point *p = &body->points[i];
-        if (p != self && overlaps(p, &all)) {
-            p->window = all.start;
-            p->window_bytes = (uint8_t)(all.end - all.start);
-        }
-    }
-    *w = all;
-    return true;
-}
-
-static void no_window(const struct flow *flow, struct code_point *point, const char *why)
-{
-    bool trap = point->kind == CODE_ENTRY || point->kind == CODE_EXIT || point->kind == CODE_CALL;
-    point->why = why;
-    point->way = !flow->why ? CODE_RELOCATE : trap ? CODE_TRAP : CODE_NEVER;
-}
-
-void window_choose(const struct flow *flow, struct code_body *body, struct code_point *point,
-                   uint32_t block, uint32_t index)
-{
-    struct window w;
-    bool entry = point->kind == CODE_ENTRY;
-    bool edge = point->kind >= CODE_LOOP_ENTRY;
-    point->window = point->address;
-    point->way = CODE_NEVER; /* not among the windows yet */
-    if (edge && flow->insns[index].kind == INSN_JUMP_INDIRECT) {
-        /* one edge of many behind one jump */
-        point->live = LIVE_ALL;
-        point->way = flow->why ? CODE_NEVER : CODE_RELOCATE;
-        point->why = "it is an edge of a jump through a table";
-        return;
-    }
-    if (edge) {
-        uint32_t to = blocks_at(flow, point->target);
-        point->live = to == UINT32_MAX ? LIVE_ARGUMENT | LIVE_KEPT : flow->blocks[to].live_in;
-    } else {
-        point->live = live_at(flow, block, index, false);
-    }
-    if (entry && flow->loops_back) {
-        no_window(flow, point, "a jump of its own leads to its first instruction");
-        if (point->way == CODE_TRAP)
-            point->way = CODE_NEVER;
-        return;
-    }
-    if (!find_window(flow, body, point, block, index, &w)) {
-        no_window(flow, point, "five bytes are not to be had there");
-    } else if (taken(flow, &w) && !unite(body, point, &w)) {
-        no_window(flow, point, "other points need the bytes there");
-    } else {
-        point->way = CODE_JUMP;
-        point->window = w.start;
-        point->window_bytes = (uint8_t)(w.end - w.start);
-        uint8_t *map = file_map(flow->file, w.start);
-        for (uint64_t k = 0; k < w.end - w.start; k++)
-            map[k] |= MAP_WINDOW;
-    }
-}
 
 static struct code_point *add(struct flow *flow, struct code_body *body, enum code_kind kind,
                               uint32_t block, uint32_t index)
@@ -250,6 +46,44 @@ static bool is_exit(const struct flow *flow, const struct flow_block *block)
     }
 }
 
+/* A way from `block` into that of a return which stands alone. */
+static bool add_way(struct flow *flow, struct code_body *body, uint32_t block, uint64_t to)
+{
+    uint32_t index = flow->blocks[block].first + flow->blocks[block].count - 1;
+    const struct insn *last = &flow->insns[index];
+    if (last->kind == INSN_JUMP_INDIRECT || window_is_call(last) ||
+        (last->kind == INSN_BRANCH && last->target == last->address + last->length))
+        return false;
+    struct code_point *point = VEC_PUSH(body->points, body->point_count, body->point_room);
+    *point = (struct code_point){.kind = CODE_EXIT,
+                                 .function = flow->part,
+                                 .callee = CODE_NONE,
+                                 .loop = CODE_NONE,
+                                 .address = last->address,
+                                 .target = to};
+    window_choose(flow, body, point, block, index);
+    return true;
+}
+
+/* One byte, and not the block's last of several: nothing fits but a trap. Its exit is then on all
+ * the ways that lead to it, the last of which takes its place in the list. */
+static void add_ways(struct flow *flow, struct code_body *body, uint32_t block)
+{
+    const struct flow_block *alone = &flow->blocks[block];
+    size_t number = body->point_count - 1;
+    uint64_t address = flow->insns[alone->first].address;
+    bool all = alone->count == 1 && !alone->root && flow->insns[alone->first].length == 1 &&
+               !(*file_map(flow->file, address) & MAP_POINTED);
+    for (uint32_t b = 0; all && b < flow->block_count; b++)
+        for (uint32_t k = 0; all && k < flow->blocks[b].next_count; k++)
+            if (flow->blocks[b].next[k] == block)
+                all = add_way(flow, body, b, address);
+    if (!all || body->point_count == number + 1)
+        body->point_count = number + 1;
+    else
+        body->points[number] = body->points[--body->point_count];
+}
+
 static void add_exits(struct flow *flow, struct code_body *body)
 {
     for (uint32_t b = 0; b < flow->block_count; b++) {
@@ -260,6 +94,8 @@ static void add_exits(struct flow *flow, struct code_body *body)
         struct code_point *point = add(flow, body, CODE_EXIT, b, index);
         if (point->callee != CODE_NONE && !point->indirect)
             keep_call(flow, point->callee, 0, true);
+        if (point->way == CODE_OPEN && flow->insns[index].kind == INSN_RETURN)
+            add_ways(flow, body, b);
     }
 }
 
@@ -269,7 +105,7 @@ static void add_calls(struct flow *flow, struct code_body *body, bool points)
         const struct flow_block *block = &flow->blocks[b];
         for (uint32_t i = block->first; i < block->first + block->count; i++) {
             const struct insn *insn = &flow->insns[i];
-            if (!is_call(insn))
+            if (!window_is_call(insn))
                 continue;
             const char *name;
             uint32_t callee = flow_callee(flow, insn, &name);

@@ -116,7 +116,7 @@ static void place_json(const struct session_place *p, bool plan)
         json_string(&j, "file", p->file);
         json_uint(&j, "line", p->line);
     }
-    json_string(&j, "way", p->left_out ? NULL : p->trap ? "trap" : "jump");
+    json_string(&j, "way", p->left_out ? NULL : p->trap ? "trap" : p->relay ? "relay" : "jump");
     if (plan) {
         json_int(&j, "pid", p->pid);
         json_uint(&j, "code_bytes", p->code_bytes);
@@ -142,10 +142,10 @@ static void place_text(const struct session_place *p, bool plan)
                p->why ? p->why
                       : (plan ? "its procedure has a point that cannot be instrumented"
                               : "there is no room for a jump"));
-    else if (plan)
-        printf("  by %s, %zu bytes of code", p->trap ? "trap" : "jump", p->code_bytes);
     else
-        printf("  by %s", p->trap ? "trap" : "jump");
+        printf("  by %s", p->trap ? "trap" : p->relay ? "jump over a relay" : "jump");
+    if (!p->left_out && plan)
+        printf(", %zu bytes of code", p->code_bytes);
     putchar('\n');
 }
 

@@ -58,15 +58,17 @@ struct emit_use {
 };
 
 /*
- * Where `way` is not CODE_JUMP it is a trap: `window` has 15 bytes from `address` (fewer are filled
- * up), the result's window is the one instruction, and the first byte of `jump` is int3. Uses
- * `after` a call are refused: no frame of ours may be on the stack while it lasts; a point at the
- * instruction behind it takes them. At an edge (CODE_LOOP_*), and at an exit by a branch, the code
- * runs only when it is taken.
+ * With CODE_SHORT the window gets a short jump, and the relay that it leads to is written as well.
+ * Where `way` is neither that nor CODE_JUMP it is a trap: `window` has 15 bytes from `address`
+ * (fewer are filled up), the result's window is the one instruction, and the first byte of `jump`
+ * is int3. Uses `after` a call are refused: no frame of ours may be on the stack while it lasts; a
+ * point at the instruction behind it takes them. At an edge (CODE_LOOP_*), and at an exit that has
+ * a target, the code runs only when that is where it leads.
  */
 struct emit_point {
     const struct code_point *point;
     const uint8_t *window; /* the bytes there, as they are in the file */
+    const uint8_t *relay;  /* the same of the relay, with CODE_SHORT */
     uint64_t bias;
     const struct emit_use *uses;
     size_t use_count;
@@ -86,7 +88,12 @@ struct emit_result {
     uint8_t window_bytes; /* at most 32; of one point, the same as the point's */
     uint8_t jump[32];     /* what goes into the window; bytes that need not change are as before */
     uint64_t moved[32];   /* as of struct target_patch */
-    char why[120];        /* it cannot be done */
+    uint64_t relay;       /* with CODE_SHORT the same once more: what `relay_jump` replaces */
+    uint8_t relay_bytes;  /* 0: none */
+    uint8_t relay_stands; /* the relay's offset: threads may stand there, coming from the window */
+    uint8_t relay_jump[32];
+    uint64_t relay_moved[32];
+    char why[120]; /* it cannot be done */
 };
 
 /*

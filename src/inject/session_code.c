@@ -12,23 +12,34 @@
 enum { SCRATCH_BYTES = 256 * 1024, REGION_MAX = 32 };
 #define TRY_DATA (UINT64_C(1) << 46) /* stands for data that are not there yet */
 
+static void as_before(const struct place *old, const struct place *place, uint8_t *now)
+{
+    for (uint8_t k = 0; k < old->bytes; k++)
+        if (old->window + k - place->window < place->bytes)
+            now[old->window + k - place->window] = old->original[k];
+}
+
 /* The instructions as they are in the file, and in the process too. */
-static const char *read_original(const struct change *c, struct site *site)
+static const char *read_place(const struct change *c, const struct loaded *l, struct place *place)
 {
     uint8_t now[32];
-    if (!loaded_bytes(site->loaded, site->window - site->loaded->bias, site->original, site->bytes))
+    if (!loaded_bytes(l, place->window - l->bias, place->original, place->bytes))
         return "its bytes cannot be read from the file";
-    if (target_read(c->process->target, site->window, now, site->bytes) < 0)
+    if (target_read(c->process->target, place->window, now, place->bytes) < 0)
         return "its bytes cannot be read";
     for (size_t i = 0; i < c->dropped_count; i++) {
-        const struct site *old = c->dropped[i];
-        for (uint8_t k = 0; k < old->bytes; k++)
-            if (old->window + k - site->window < site->bytes)
-                now[old->window + k - site->window] = old->original[k];
+        as_before(&c->dropped[i]->at, place, now);
+        as_before(&c->dropped[i]->relay, place, now);
     }
-    if (memcmp(now, site->original, site->bytes) != 0)
+    if (memcmp(now, place->original, place->bytes) != 0)
         return "its code was changed: by a debugger's breakpoint, or by a loupe that was killed";
     return NULL;
+}
+
+static const char *read_original(const struct change *c, struct site *site)
+{
+    const char *why = read_place(c, site->loaded, &site->at);
+    return why || !site->relay.bytes ? why : read_place(c, site->loaded, &site->relay);
 }
 
 static bool has_thread_pointer(const struct process *p)
@@ -70,8 +81,9 @@ static int collect(const struct change *c, const struct site *site, uint64_t tic
         struct emit_point *p = &m->points[m->count++];
         *p = common;
         p->point = u->point;
-        uint64_t window = u->point->way == CODE_JUMP ? u->point->window : u->point->address;
-        p->window = site->original + (window + p->bias - site->window);
+        uint64_t window = site->trap ? u->point->address : u->point->window;
+        p->window = site->at.original + (window + p->bias - site->at.window);
+        p->relay = site->relay.bytes ? site->relay.original : NULL;
         p->uses = &m->uses[i];
         p->use_count = 1;
     }
@@ -154,6 +166,21 @@ static void refuse_site(const struct site *site, struct wanted_list *wanted, uin
                 wanted_refuse(wanted, &wanted->list[k], why);
 }
 
+static bool within(const struct place *place, uint64_t window, uint8_t bytes)
+{
+    return window >= place->window && window + bytes <= place->window + place->bytes;
+}
+
+static void fill(struct place *place, uint64_t window, uint8_t bytes, const uint8_t *jump,
+                 const uint64_t *moved)
+{
+    size_t offset = (size_t)(window - place->window);
+    memcpy(place->inserted, place->original, place->bytes);
+    memset(place->moved, 0, sizeof place->moved);
+    memcpy(place->inserted + offset, jump, bytes);
+    memcpy(place->moved + offset, moved, bytes * sizeof *moved);
+}
+
 static int generate_site(struct change *c, struct site *site, struct wanted_list *wanted,
                          uint32_t handle, uint64_t tick_scale, bool only_try, uint8_t *scratch,
                          struct session_error *error)
@@ -165,87 +192,101 @@ static int generate_site(struct change *c, struct site *site, struct wanted_list
         err = make_code(c, site, tick_scale, only_try, scratch, &result);
         why = err < 0 ? (*result.why ? result.why : strerror(-err)) : NULL;
     }
-    if (!why && !site->trap &&
-        (result.window < site->window ||
-         result.window + result.window_bytes > site->window + site->bytes)) {
+    if (!why && !site->trap && !within(&site->at, result.window, result.window_bytes)) {
         why = "its window is not where it should be";
         err = -EINVAL;
     }
     if (why) {
         if (!wanted)
             return session_fail(error, err, "cannot be changed at %#llx: %s",
-                                (unsigned long long)site->window, why);
+                                (unsigned long long)site->at.window, why);
         refuse_site(site, wanted, handle, why);
         return -EAGAIN;
     }
-    memcpy(site->inserted, site->original, site->bytes);
-    memset(site->moved, 0, sizeof site->moved);
     if (site->trap) {
-        site->inserted[0] = 0xcc;
-    } else {
-        size_t offset = (size_t)(result.window - site->window);
-        memcpy(site->inserted + offset, result.jump, result.window_bytes);
-        memcpy(site->moved + offset, result.moved, result.window_bytes * sizeof(uint64_t));
+        memcpy(site->at.inserted, site->at.original, site->at.bytes);
+        site->at.inserted[0] = 0xcc;
+        return 0;
+    }
+    fill(&site->at, result.window, result.window_bytes, result.jump, result.moved);
+    if (site->relay.bytes) {
+        fill(&site->relay, result.relay, result.relay_bytes, result.relay_jump, result.relay_moved);
+        site->relay.stands = (uint8_t)(result.relay_stands + 1);
     }
     return 0;
 }
 
-/* Sites of before and after, by address: what overlaps becomes one patch. */
+/* Places of before and after, by address: what overlaps becomes one patch. */
 struct piece {
-    const struct site *site;
+    const struct place *place;
+    uint64_t back; /* from a relay to where the short jump stands */
     bool after;
 };
 
 static int by_window(const void *a, const void *b)
 {
-    const struct site *x = ((const struct piece *)a)->site, *y = ((const struct piece *)b)->site;
+    const struct place *x = ((const struct piece *)a)->place, *y = ((const struct piece *)b)->place;
     return x->window < y->window ? -1 : x->window > y->window;
 }
 
-static void overlay(uint8_t *bytes, uint64_t start, const struct site *site, const uint8_t *with)
+static void overlay(uint8_t *bytes, uint64_t start, const struct place *place, const uint8_t *with)
 {
-    memcpy(bytes + (site->window - start), with, site->bytes);
+    memcpy(bytes + (place->window - start), with, place->bytes);
 }
 
 /* Bytes behind a jump stay as they were, so who comes back from code of before finds them. */
 static int add_patch(struct change *c, const struct piece *pieces, size_t count, uint64_t end)
 {
-    uint64_t start = pieces[0].site->window;
+    uint64_t start = pieces[0].place->window;
     if (end - start > REGION_MAX)
         return -E2BIG;
     struct target_patch *p = VEC_PUSH(c->patches, c->patch_count, c->patch_room);
     p->address = start;
     p->bytes = (uint8_t)(end - start);
     for (size_t i = 0; i < count; i++) {
-        overlay(p->from, start, pieces[i].site, pieces[i].site->original);
-        overlay(p->to, start, pieces[i].site, pieces[i].site->original);
+        overlay(p->from, start, pieces[i].place, pieces[i].place->original);
+        overlay(p->to, start, pieces[i].place, pieces[i].place->original);
     }
     for (size_t i = 0; i < count; i++) {
-        const struct site *s = pieces[i].site;
+        const struct place *s = pieces[i].place;
         overlay(pieces[i].after ? p->to : p->from, start, s, s->inserted);
         for (uint8_t k = 0; pieces[i].after && k < s->bytes; k++)
             p->moved[s->window - start + k] = s->moved[k];
+        if (!s->stands)
+            continue;
+        *(pieces[i].after ? &p->stands : &p->stood) = (uint8_t)(s->window - start + s->stands);
+        p->back = pieces[i].back;
     }
     return 0;
 }
 
+static size_t add_pieces(struct piece *pieces, const struct site *site, bool after)
+{
+    size_t count = 0;
+    pieces[count++] = (struct piece){.place = &site->at, .after = after};
+    if (site->relay.bytes)
+        pieces[count++] =
+            (struct piece){.place = &site->relay, .after = after, .back = site->at.window};
+    return count;
+}
+
 static int make_patches(struct change *c)
 {
-    struct piece *pieces = xcalloc(c->made_count + c->dropped_count + 1, sizeof *pieces);
+    struct piece *pieces = xcalloc(2 * (c->made_count + c->dropped_count) + 1, sizeof *pieces);
     size_t count = 0;
     int err = 0;
     for (size_t i = 0; i < c->made_count; i++)
         if (!c->made[i]->trap)
-            pieces[count++] = (struct piece){c->made[i], true};
+            count += add_pieces(&pieces[count], c->made[i], true);
     for (size_t i = 0; i < c->dropped_count; i++)
         if (!c->dropped[i]->loaded->gone)
-            pieces[count++] = (struct piece){c->dropped[i], false};
+            count += add_pieces(&pieces[count], c->dropped[i], false);
     qsort(pieces, count, sizeof *pieces, by_window);
     for (size_t i = 0, next; i < count && err == 0; i = next) {
-        uint64_t end = pieces[i].site->window + pieces[i].site->bytes;
-        for (next = i + 1; next < count && pieces[next].site->window < end; next++)
-            if (pieces[next].site->window + pieces[next].site->bytes > end)
-                end = pieces[next].site->window + pieces[next].site->bytes;
+        uint64_t end = pieces[i].place->window + pieces[i].place->bytes;
+        for (next = i + 1; next < count && pieces[next].place->window < end; next++)
+            if (pieces[next].place->window + pieces[next].place->bytes > end)
+                end = pieces[next].place->window + pieces[next].place->bytes;
         err = add_patch(c, &pieces[i], next - i, end);
     }
     free(pieces);
@@ -278,6 +319,7 @@ static void note_made(const struct change *c, struct wanted_list *wanted)
             for (; w && w < sorted + wanted->count && by_wanted_point(w, &at) == 0; w++) {
                 (*w)->code_bytes = s->code_bytes;
                 (*w)->trap = s->trap;
+                (*w)->relay = s->relay.bytes != 0;
             }
         }
     }
@@ -304,30 +346,6 @@ int change_generate(struct change *c, struct wanted_list *wanted, uint32_t handl
     return err < 0 || only_try ? err : make_patches(c);
 }
 
-static int apply_one(struct change *c, struct target_pause *pause)
-{
-    struct target_pause one = {0};
-    int err =
-        c->patch_count ? target_patch(c->process->target, c->patches, c->patch_count, &one) : 0;
-    pause->stop_ns += one.stop_ns;
-    pause->write_ns += one.write_ns;
-    return err;
-}
-
-/* The other way round. */
-static void take_back(struct change *c)
-{
-    for (size_t i = 0; i < c->patch_count; i++) {
-        struct target_patch *p = &c->patches[i];
-        uint8_t to[32];
-        memcpy(to, p->to, sizeof to);
-        memcpy(p->to, p->from, sizeof p->to);
-        memcpy(p->from, to, sizeof p->from);
-        memset(p->moved, 0, sizeof p->moved);
-    }
-    target_patch(c->process->target, c->patches, c->patch_count, NULL);
-}
-
 static void applied(struct change *c)
 {
     struct process *p = c->process;
@@ -343,64 +361,39 @@ static void applied(struct change *c)
     c->made_count = 0;
 }
 
-/* Same places, same code: those are stopped together. */
-static bool alike(const struct change *a, const struct change *b)
+/* Those that have ended have nothing left to be changed; were there any that were not known? */
+static bool some_ended(struct change *changes, size_t count)
 {
-    return a->patch_count == b->patch_count &&
-           memcmp(a->patches, b->patches, a->patch_count * sizeof *a->patches) == 0;
-}
-
-static bool all_alike(const struct change *changes, size_t count)
-{
+    bool some = false;
     for (size_t i = 0; i < count; i++) {
-        if (!changes[i].patch_count || !alike(&changes[0], &changes[i]))
-            return false;
-        for (size_t k = 0; k < changes[i].made_count; k++)
-            if (changes[i].made[k]->trap)
-                return false;
+        struct process *p = changes[i].process;
+        if (!p->gone && !target_lives(p->target))
+            some = p->gone = true;
     }
-    return count > 1;
-}
-
-static int apply_together(struct change *changes, size_t count, struct target_pause *pause)
-{
-    struct target **targets = xcalloc(count, sizeof(struct target *));
-    for (size_t i = 0; i < count; i++)
-        targets[i] = changes[i].process->target;
-    int err = targets_patch(targets, count, changes[0].patches, changes[0].patch_count, pause);
-    free(targets);
-    return err;
+    return some;
 }
 
 int changes_apply(struct change *changes, size_t count, struct target_pause *pause,
                   struct session_error *error)
 {
-    struct target_pause unasked = {0};
-    int err = 0;
-    size_t done = 0;
+    struct target_changes *all = xcalloc(count + 1, sizeof *all);
+    struct target_pause unasked;
+    int err;
     pause = pause ? pause : &unasked;
-    *pause = (struct target_pause){0};
-    if (all_alike(changes, count)) {
-        err = apply_together(changes, count, pause);
-        done = err == 0 ? count : 0;
-    }
-    for (; err == 0 && done < count; done++) {
-        err = apply_one(&changes[done], pause);
-        if (err < 0 && !target_lives(changes[done].process->target)) {
-            changes[done].process->gone = true;
-            err = 0; /* it has ended: nothing is left to be changed */
-        }
-        if (err < 0)
-            break;
-    }
-    if (err < 0) {
-        pid_t pid = done < count ? changes[done].process->pid : 0;
-        while (done > 0)
-            take_back(&changes[--done]);
-        return session_fail(error, err, "process %d: its code could not be changed: %s", (int)pid,
+    do {
+        size_t living = 0;
+        for (size_t i = 0; i < count; i++)
+            if (changes[i].patch_count && !changes[i].process->gone)
+                all[living++] = (struct target_changes){changes[i].process->target,
+                                                        changes[i].patches, changes[i].patch_count};
+        *pause = (struct target_pause){0};
+        err = targets_patch(all, living, pause);
+    } while (err < 0 && some_ended(changes, count));
+    free(all);
+    if (err < 0)
+        return session_fail(error, err, "the code could not be changed: %s",
                             err == -ESTALE ? "someone else has changed it meanwhile"
                                            : strerror(-err));
-    }
     for (size_t i = 0; i < count; i++)
         applied(&changes[i]);
     return 0;

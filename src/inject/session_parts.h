@@ -45,20 +45,27 @@ struct site_use {
     uint32_t first_variable;
 };
 
-/* Bytes that are replaced, with everything that is requested there. */
-struct site {
-    struct loaded *loaded;
+/* Bytes that are replaced. */
+struct place {
     uint64_t window; /* in the process */
     uint8_t bytes;
-    bool trap;
-    bool kept; /* while a change is prepared */
+    uint8_t stands; /* as of struct target_patch */
     uint8_t original[32];
-    uint8_t inserted[32];  /* what is there now */
+    uint8_t inserted[32]; /* what is there now */
+    uint64_t moved[32];   /* as of struct target_patch */
+};
+
+/* What is requested in one window. */
+struct site {
+    struct loaded *loaded;
+    struct place at;
+    struct place relay; /* where a short jump leads first; no bytes: none */
+    bool trap;
+    bool kept;             /* while a change is prepared */
     struct site_use *uses; /* in the order of execution */
     size_t use_count, use_room;
     uint64_t code; /* in the process; 0: not made yet */
     size_t code_bytes, code_room;
-    uint64_t moved[32]; /* as of struct target_patch */
 };
 
 struct process {
@@ -125,7 +132,7 @@ struct wanted {
     char *why; /* NULL: it can be done, as far as is known */
     bool left_out;
     size_t code_bytes;
-    bool trap;
+    bool trap, relay;
 };
 struct wanted_list {
     struct wanted *list;

@@ -35,11 +35,9 @@ static void refuse_unusable(struct wanted_list *wanted)
             continue;
         if (w->point->way == CODE_NEVER)
             wanted_refuse(wanted, w, w->point->why ? w->point->why : "it cannot be patched");
-        else if (w->point->way == CODE_RELOCATE)
-            wanted_refuse(wanted, w, "there is no room for a jump, and procedures are not moved");
         else if (w->point->way == CODE_TRAP)
             wanted_refuse(wanted, w, "there is room for one byte only, and traps are not used");
-        else if (w->point->way == CODE_JUMP && w->point->window_bytes > WINDOW_MAX)
+        else if (w->point->window_bytes > WINDOW_MAX || w->point->relay_bytes > WINDOW_MAX)
             wanted_refuse(wanted, w, "its instructions are too long");
     }
 }
@@ -57,7 +55,7 @@ static struct span span_of(struct loaded *l, struct site_use use)
 {
     struct span s = {.loaded = l, .use = use, .start = use.point->window + l->bias};
     s.end = s.start + use.point->window_bytes;
-    if (use.point->way != CODE_JUMP) {
+    if (use.point->way != CODE_JUMP && use.point->way != CODE_SHORT) {
         s.start = use.point->address + l->bias;
         s.end = s.start + 1;
     }
@@ -110,10 +108,15 @@ static int join(struct change *c, const struct span *spans, size_t count, uint64
         return -EAGAIN;
     }
     struct site *site = xcalloc(1, sizeof *site);
-    site->window = spans[0].start;
-    site->bytes = (uint8_t)(end - site->window);
-    site->trap = site->bytes == 1;
+    const struct code_point *first = spans[0].use.point;
+    site->at.window = spans[0].start;
+    site->at.bytes = (uint8_t)(end - site->at.window);
+    site->trap = site->at.bytes == 1;
     site->loaded = spans[0].loaded;
+    if (first->way == CODE_SHORT) {
+        site->relay.window = first->relay + site->loaded->bias;
+        site->relay.bytes = first->relay_bytes;
+    }
     for (size_t i = 0; i < count; i++)
         *VEC_PUSH(site->uses, site->use_count, site->use_room) = spans[i].use;
     qsort(site->uses, site->use_count, sizeof *site->uses, by_execution);

@@ -59,6 +59,10 @@ struct target_patch {
     uint8_t from[32]; /* what must be there now: else nothing at all is changed (-ESTALE) */
     uint8_t to[32];
     uint64_t moved[32]; /* by offset; 0: no instruction begins there, or it need not move */
+    /* Where in `from` and in `to` stands an instruction of ours that threads come to by another
+     * jump of ours: offset + 1; 0: there is none. When it goes, they go back to `back`. */
+    uint8_t stood, stands;
+    uint64_t back;
 };
 struct target_pause {
     uint64_t stop_ns;  /* until all threads stood still */
@@ -70,8 +74,12 @@ int target_patch(struct target *target, const struct target_patch *patches, size
 /* This one alone could be made now: the same mapping, with those bytes (-ESTALE is about another).
  */
 bool target_patch_fits(struct target *target, const struct target_patch *patch);
-/* The same for many processes of one binary: stopped together. */
-int targets_patch(struct target **targets, size_t target_count, const struct target_patch *patches,
-                  size_t count, struct target_pause *pause);
+/* The same for many processes, each its own, stopped together: all of them, or none. */
+struct target_changes {
+    struct target *target;
+    const struct target_patch *patches;
+    size_t count;
+};
+int targets_patch(const struct target_changes *changes, size_t count, struct target_pause *pause);
 
 #endif

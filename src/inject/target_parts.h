@@ -64,6 +64,8 @@ struct change {
     uint64_t address;
     uint8_t bytes;
     uint8_t before[32], now[32];
+    uint8_t stands; /* as of struct target_patch */
+    uint64_t back;
 };
 
 struct module_identity {

@@ -25,15 +25,15 @@ struct run {
 };
 struct plan {
     struct target *target;
+    struct target_patch *patches; /* sorted */
+    size_t patch_count;
     struct run *runs;
     size_t count, room;
 };
 struct patching {
     struct plan *plans;
-    struct target **targets;
+    struct target **targets; /* the same */
     size_t target_count;
-    const struct target_patch *patches; /* sorted */
-    size_t count;
     struct target_pause pause;
     bool leave; /* and let go of the target in the same stop */
 };
@@ -81,6 +81,8 @@ static void record(struct target *t, const struct target_patch *p)
         memcpy(c->before, p->from, p->bytes);
     }
     memcpy(c->now, p->to, p->bytes);
+    c->stands = p->stands;
+    c->back = p->back;
     if (memcmp(c->now, c->before, c->bytes) == 0) {
         t->change_count--;
         memmove(c, c + 1, (t->change_count - (size_t)(c - t->changes)) * sizeof *c);
@@ -134,11 +136,13 @@ static int fill_run(struct target *t, struct run *r)
     return 0;
 }
 
-static int plan_make(struct plan *plan, const struct target_patch *patches, size_t count)
+static int plan_make(struct plan *plan)
 {
     struct target *t = plan->target;
+    const struct target_patch *patches = plan->patches;
+    size_t count = plan->patch_count;
     struct maps maps = {0};
-    int e = maps_read(t, &maps);
+    int e = t->dead ? -ESRCH : maps_read(t, &maps);
     for (size_t i = 0; i < count && e == 0; i++) {
         const struct target_patch *p = &patches[i];
         if (!same_mapping(t, &maps, p))
@@ -170,6 +174,7 @@ static void plan_drop(struct plan *plan)
     for (size_t i = 0; i < plan->count; i++)
         free(plan->runs[i].before);
     free(plan->runs);
+    free(plan->patches);
 }
 
 /* In it */
@@ -211,7 +216,7 @@ static int patch_stopped(struct patching *p)
     for (size_t i = 0; i < p->target_count && e == 0; i++)
         e = p->targets[i]->dead ? -ESRCH : check_runs(&p->plans[i]);
     for (size_t i = 0; i < p->target_count && e == 0; i++)
-        e = threads_move(p->targets[i], p->patches, p->count);
+        e = threads_move(p->targets[i], p->plans[i].patches, p->plans[i].patch_count);
     size_t written = 0;
     for (; written < p->target_count && e == 0; written++)
         e = write_runs(&p->plans[written]);
@@ -275,50 +280,52 @@ static struct target_patch *sorted(const struct target_patch *patches, size_t co
     return copy;
 }
 
-static int patch_all(struct target **targets, size_t target_count,
-                     const struct target_patch *patches, size_t count, struct target_pause *pause,
+static int make_plans(struct patching *p, const struct target_changes *changes)
+{
+    int e = 0;
+    for (size_t i = 0; i < p->target_count && e == 0; i++) {
+        struct plan *plan = &p->plans[i];
+        p->targets[i] = plan->target = changes[i].target;
+        plan->patches = sorted(changes[i].patches, changes[i].count);
+        plan->patch_count = changes[i].count;
+        e = plan->patches ? plan_make(plan) : -EINVAL;
+    }
+    return e;
+}
+
+static int patch_all(const struct target_changes *changes, size_t count, struct target_pause *pause,
                      bool leave)
 {
-    struct target_patch *copy = sorted(patches, count);
-    if (!copy)
-        return -EINVAL;
-    struct patching p = {.plans = xcalloc(target_count, sizeof *p.plans),
-                         .targets = targets,
-                         .target_count = target_count,
-                         .patches = copy,
-                         .count = count,
+    struct patching p = {.plans = xcalloc(count, sizeof *p.plans),
+                         .targets = xcalloc(count, sizeof *p.targets),
+                         .target_count = count,
                          .leave = leave};
-    int e = 0;
-    for (size_t i = 0; i < target_count && e == 0; i++) {
-        p.plans[i].target = targets[i];
-        e = targets[i]->dead ? -ESRCH : plan_make(&p.plans[i], copy, count);
-    }
-    if (e == 0 && targets[0]->naive)
-        e = patch_naive(targets[0], copy, count);
+    int e = make_plans(&p, changes);
+    if (e == 0 && p.targets[0]->naive)
+        e = patch_naive(p.targets[0], p.plans[0].patches, p.plans[0].patch_count);
     else if (e == 0)
         e = tracer_do(patch, &p);
-    for (size_t i = 0; i < target_count; i++) {
-        for (size_t k = 0; k < count && e == 0; k++)
-            record(targets[i], &copy[k]);
+    for (size_t i = 0; i < count; i++) {
+        for (size_t k = 0; e == 0 && k < p.plans[i].patch_count; k++)
+            record(p.targets[i], &p.plans[i].patches[k]);
         plan_drop(&p.plans[i]);
     }
     if (pause)
         *pause = p.pause;
     free(p.plans);
-    free(copy);
+    free(p.targets);
     return e;
 }
 
-int targets_patch(struct target **targets, size_t target_count, const struct target_patch *patches,
-                  size_t count, struct target_pause *pause)
+int targets_patch(const struct target_changes *changes, size_t count, struct target_pause *pause)
 {
-    return target_count ? patch_all(targets, target_count, patches, count, pause, false) : 0;
+    return count ? patch_all(changes, count, pause, false) : 0;
 }
 
 int target_patch(struct target *t, const struct target_patch *patches, size_t count,
                  struct target_pause *pause)
 {
-    return patch_all(&t, 1, patches, count, pause, false);
+    return patch_all(&(struct target_changes){t, patches, count}, 1, pause, false);
 }
 
 bool target_patch_fits(struct target *t, const struct target_patch *patch)
@@ -339,7 +346,8 @@ static size_t what_is_there(struct target *t, struct target_patch *back)
     for (size_t i = 0; i < t->change_count; i++) {
         const struct change *c = &t->changes[i];
         struct target_patch *p = &back[count];
-        *p = (struct target_patch){.address = c->address, .bytes = c->bytes};
+        *p = (struct target_patch){
+            .address = c->address, .bytes = c->bytes, .stood = c->stands, .back = c->back};
         memcpy(p->from, c->now, c->bytes);
         memcpy(p->to, c->before, c->bytes);
         count += target_patch_fits(t, p); /* else the library went away with it */
@@ -354,7 +362,8 @@ int patches_leave(struct target *t, bool keep)
     struct target_patch *back = xcalloc(t->change_count + 1, sizeof *back);
     int e = -EAGAIN;
     for (int i = 0; i < ATTEMPTS && e && e != -ESRCH; i++)
-        e = patch_all(&t, 1, back, keep ? 0 : what_is_there(t, back), NULL, true);
+        e = patch_all(&(struct target_changes){t, back, keep ? 0 : what_is_there(t, back)}, 1, NULL,
+                      true);
     free(back);
     return e;
 }

@@ -46,6 +46,8 @@ static const struct target_patch *window(const struct scan *s, uint64_t pc)
 static uint64_t moved(const struct scan *s, uint64_t pc)
 {
     const struct target_patch *p = window(s, pc);
+    if (p && p->stood && pc == p->address + p->stood - 1)
+        return p->stands == p->stood ? pc : p->back;
     if (!p || pc == p->address || !p->moved[pc - p->address])
         return pc;
     return p->moved[pc - p->address];

@@ -29,37 +29,38 @@ static void explain(const struct code_function *f, const struct code_point *p)
 
 static void shares(const struct code *c)
 {
-    size_t functions = 0, entries = 0, whole = 0, exits = 0, exits_here = 0, resolvers = 0;
+    size_t functions = 0, entries = 0, whole = 0, exits = 0, resolvers = 0;
+    size_t points = 0, relays = 0;
     for (size_t i = 0; i < c->function_count; i++) {
         const struct code_function *f = &c->functions[i];
         if (!f->point_count && f->why) {
             resolvers++;
             continue;
         }
-        bool all = f->whole, here = f->whole;
+        bool all = f->whole;
         functions++;
         whole += f->whole;
         if (!f->whole)
             explain(f, NULL);
         for (uint32_t k = f->first_point; k < f->first_point + f->point_count; k++) {
             const struct code_point *p = &c->points[k];
-            if (p->kind == CODE_ENTRY && p->way == CODE_JUMP)
-                entries++;
-            else if (p->kind == CODE_ENTRY)
-                explain(f, p);
-            if (p->kind == CODE_EXIT && p->way != CODE_JUMP)
-                here = false;
-            if (p->kind == CODE_EXIT && p->way > CODE_RELOCATE)
+            bool jump = p->way == CODE_JUMP || p->way == CODE_SHORT;
+            entries += p->kind == CODE_ENTRY && jump;
+            if (p->kind == CODE_EXIT && !jump)
                 all = false;
+            if (p->kind <= CODE_EXIT && !jump)
+                explain(f, p);
+            points += jump;
+            relays += p->way == CODE_SHORT;
         }
         exits += all;
-        exits_here += here;
     }
     printf("%8zu functions (%zu left alone), %zu points, %zu loops\n", functions, resolvers,
            c->point_count, c->loop_count);
     printf("%8.2f %% of entries by jump\n", percent(entries, functions));
-    printf("%8.2f %% of functions with all exits by jump or in a copy (%.2f %% by jump)\n",
-           percent(exits, functions), percent(exits_here, functions));
+    printf("%8.2f %% of functions with all exits by jump\n", percent(exits, functions));
+    printf("%8.2f %% of all points by jump, %.2f %% of them over a relay\n",
+           percent(points, c->point_count), percent(relays, points));
     printf("%8.2f %% of functions understood wholly\n", percent(whole, functions));
 }
 

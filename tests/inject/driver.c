@@ -77,7 +77,10 @@ static void all(bool in, struct target_pause *pause)
         patches[i] = change(&probes[i], in);
         probes[i].in = in;
     }
-    int e = targets_patch(targets, target_count, patches, probe_count, pause);
+    struct target_changes changes[TARGETS];
+    for (size_t i = 0; i < target_count; i++)
+        changes[i] = (struct target_changes){targets[i], patches, probe_count};
+    int e = targets_patch(changes, target_count, pause);
     if (e)
         fail("patch", e);
 }

@@ -2,9 +2,10 @@
 /*
  * Probes in and out of random points of running processes:
  *     stress CHANGES SEED PID...
- * Inserts and removes at entries and exits of random procedures of the program and its libraries,
- * some at a time, until so many points have gone in and come out; then all procedures of the
- * program at once, in and out. Prints what was done as one line of JSON.
+ * Inserts and removes at entries and exits of random procedures of the program and its libraries
+ * (with LOUPE_STRESS_PROGRAM in the environment, of the program alone), some at a time, until so
+ * many points have gone in and come out; then all procedures of the program at once, in and out.
+ * Prints what was done as one line of JSON.
  */
 #include "base/alloc.h"
 #include "base/strbuf.h"
@@ -24,7 +25,7 @@ struct names {
 };
 
 static struct {
-    size_t inserted, removed, changes, jumps, left_out, refused, all_points, all_left_out,
+    size_t inserted, removed, changes, jumps, relays, left_out, refused, all_points, all_left_out,
         all_refused;
     double worst_ms;
 } done;
@@ -77,6 +78,7 @@ static size_t count_report(const struct session_report *r, bool all)
     for (size_t i = 0; i < r->count; i++) {
         in += !r->places[i].left_out;
         done.jumps += !r->places[i].left_out && !r->places[i].trap;
+        done.relays += !r->places[i].left_out && r->places[i].relay;
         *(all ? &done.all_left_out : &done.left_out) += r->places[i].left_out;
         *(all ? &done.all_refused : &done.refused) += r->places[i].why != NULL;
     }
@@ -177,18 +179,21 @@ int main(int argc, char **argv)
         return 1;
     }
     session_list(s, "*", note_name, &names, &error);
-    session_list(s, "libc*!*", note_name, &names, &error);
-    session_list(s, "lib*!*", note_name, &names, &error);
+    if (!getenv("LOUPE_STRESS_PROGRAM")) {
+        session_list(s, "libc*!*", note_name, &names, &error);
+        session_list(s, "lib*!*", note_name, &names, &error);
+    }
     bool good = names.count && at_random(s, &names, (size_t)atol(argv[1])) && all_at_once(s);
     size_t living = session_living(s);
     session_close(s);
-    printf(
-        "{\"procedures\": %zu, \"inserted\": %zu, \"removed\": %zu, \"specs\": %zu, "
-        "\"jumps\": %zu, \"left_out\": %zu, \"refused\": %zu, \"all\": %zu, \"all_left_out\": %zu, "
-        "\"all_refused\": %zu, "
-        "\"worst_pause_ms\": %.3f, \"living\": %zu}\n",
-        names.count, done.inserted, done.removed, done.changes, done.jumps, done.left_out,
-        done.refused, done.all_points, done.all_left_out, done.all_refused, done.worst_ms, living);
+    printf("{\"procedures\": %zu, \"inserted\": %zu, \"removed\": %zu, \"specs\": %zu, "
+           "\"jumps\": %zu, \"relays\": %zu, \"left_out\": %zu, \"refused\": %zu, \"all\": %zu, "
+           "\"all_left_out\": %zu, "
+           "\"all_refused\": %zu, "
+           "\"worst_pause_ms\": %.3f, \"living\": %zu}\n",
+           names.count, done.inserted, done.removed, done.changes, done.jumps, done.relays,
+           done.left_out, done.refused, done.all_points, done.all_left_out, done.all_refused,
+           done.worst_ms, living);
     for (size_t i = 0; i < names.count; i++)
         free(names.list[i]);
     free(names.list);

@@ -13,6 +13,7 @@ import sys
 import time
 
 import loupetest as lt
+from probetest import changed
 
 KNOWN = os.environ["LOUPE_TEST_KNOWN"]
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "known.c")
@@ -48,26 +49,6 @@ def inserted(pid):
     """Our code is mapped and the program goes on."""
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
         return "loupe" in maps.read()
-
-
-def changed(pid):
-    """Mappings of code that are not as their files have them."""
-    wrong = []
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb") as mem:
-        for line in maps:
-            fields = line.split(None, 5)
-            if len(fields) < 6 or "x" not in fields[1] or not fields[5].startswith("/"):
-                continue
-            path, (start, end) = fields[5].strip(), (int(x, 16) for x in fields[0].split("-"))
-            if not os.path.exists(path):
-                continue
-            mem.seek(start)
-            with open(path, "rb") as file:
-                file.seek(int(fields[2], 16))
-                want = file.read(end - start)
-            if mem.read(end - start)[:len(want)] != want:
-                wrong.append(path)
-    return wrong
 
 
 def samples(result):
@@ -274,11 +255,15 @@ def unwinding():
     if not shutil.which("c++"):
         lt.skip("unwinding", "no C++ compiler")
         return
-    subprocess.run(["c++", "-O2", "-o", program, source], check=True)
+    subprocess.run(["c++", "-O2", "-fcf-protection=none", "-o", program, source], check=True)
     want = lt.execute(["sh", "-c", f"echo go | {program} 5000"]).out.splitlines()[1]
     for where in ("*", "lib*!*"):
         process = lt.start([program, "5000"], stdin=subprocess.PIPE)
         pid = process.stdout.readline().strip()
+        if where == "*":
+            result = lt.execute([lt.LOUPE, "probe", pid, "--dry-run",
+                                 "counter c; exit passes { addCounter(c, 1) }"], env=CACHE)
+            lt.ok("over a relay" in result.out, "an exit that exceptions pass by has a relay", result)
         watcher = probe(pid, f'counter n, x; timer t; entry "{where}" {{ addCounter(n, 1); '
                         f'startTimer(t, wall) }} exit "{where}" {{ stopTimer(t); '
                         f'addCounter(x, 1) }}', "--every", "20ms")

@@ -26,10 +26,21 @@ __attribute__((noinline)) long thrower(long i)
     return i;
 }
 
+// Its exit has two bytes behind a call, and code that is another's follows at once.
+extern "C" long passes(long i);
+__asm__(".text\n.p2align 4\n.globl passes\n.type passes, @function\npasses: .cfi_startproc\n"
+        "push %rbx\n.cfi_def_cfa_offset 16\n.cfi_offset %rbx, -16\n"
+        "mov $3, %ebx\nmov %rdi, %rdx\nmov $7, %esi\n"
+        "call _Z7throwerl@PLT\npop %rbx\n.cfi_def_cfa_offset 8\nret\n"
+        ".cfi_endproc\n.size passes, . - passes\n"
+        ".globl passed\n.type passed, @function\npassed: .cfi_startproc\n"
+        "lea 1(%rdi), %rax\nret\n.cfi_endproc\n.size passed, . - passed\n");
+extern "C" long passed(long i);
+
 __attribute__((noinline)) long middle(long i, long &guards)
 {
     Guard guard{guards};
-    return thrower(i) + 1;
+    return passed(passes(i));
 }
 
 __attribute__((noinline)) void jumper(long i)

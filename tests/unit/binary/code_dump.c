@@ -8,7 +8,7 @@
 
 static const char *const kinds[] = {"entry",      "exit",      "call",
                                     "loop-entry", "loop-exit", "loop-next"};
-static const char *const ways[] = {"jump", "relocate", "trap", "never"};
+static const char *const ways[] = {"jump", "short", "trap", "never"};
 
 int main(int argc, char **argv)
 {
@@ -24,9 +24,10 @@ int main(int argc, char **argv)
                f->name, f->start, f->end, f->whole, f->returns, f->loop_count, f->line);
         for (uint32_t k = f->first_point; k < f->first_point + f->point_count; k++) {
             const struct code_point *p = &c->points[k];
-            printf("point %s %s %" PRIx64 " %" PRIx64 " %u live=%x callee=%s\n", kinds[p->kind],
-                   ways[p->way], p->address, p->window, p->window_bytes, p->live,
-                   p->callee_name ? p->callee_name : "-");
+            printf("point %s %s %" PRIx64 " %" PRIx64 " %u live=%x callee=%s to=%" PRIx64
+                   " relay %" PRIx64 " %u\n",
+                   kinds[p->kind], ways[p->way], p->address, p->window, p->window_bytes, p->live,
+                   p->callee_name ? p->callee_name : "-", p->target, p->relay, p->relay_bytes);
         }
         for (uint32_t k = f->first_loop; k < f->first_loop + f->loop_count; k++) {
             const struct code_loop *l = &c->loops[k];

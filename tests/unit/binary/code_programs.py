@@ -45,7 +45,9 @@ def analyse(dump, path, env):
         elif fields[0] == "point":
             last.points.append({"kind": fields[1], "way": fields[2], "at": int(fields[3], 16),
                                 "window": int(fields[4], 16), "bytes": int(fields[5]),
-                                "live": int(fields[6][5:], 16), "callee": fields[7][7:]})
+                                "live": int(fields[6][5:], 16), "callee": fields[7][7:],
+                                "to": int(fields[8][3:], 16), "relay": int(fields[10], 16),
+                                "relay_bytes": int(fields[11])})
         else:
             last.loops.append({"nested": fields[2] == "nested=1", "line": int(fields[3]),
                                "end": int(fields[4])})
@@ -90,8 +92,8 @@ def check_cc(f, label):
 
 def check_asm(f):
     short = f["short_loop"]
-    ok(short.whole and short.points[0]["way"] == "relocate",
-       "asm: an entry that a loop leads to fits only in a copy", short.points[0])
+    ok(short.whole and short.points[0]["way"] == "never",
+       "asm: an entry that a loop leads to cannot be had", short.points[0])
     ok(f["fourth"].points[0]["way"] != "jump",
        "asm: a branch from elsewhere keeps the window away", f["fourth"].points[0])
     ok(not f["jumps_in"].whole, "asm: a jump into the middle of another is not understood")
@@ -99,6 +101,18 @@ def check_asm(f):
        "asm: padding is used")
     ok(not f["unknown_jump"].whole and not f["unknown_jump"].count("exit"),
        "asm: an indirect jump with a frame is not understood")
+    exits = [p for p in f["lone"].points if p["kind"] == "exit"]
+    ok(len(exits) == 2 and all(p["way"] in ("jump", "short") and
+                               p["to"] == f["lone"].end - 1 for p in exits),
+       "asm: exits on the ways to a return that stands alone", exits)
+    exits = [p for p in f["shared"].points if p["kind"] == "exit"]
+    ok(exits and all(p["way"] == "never" for p in exits),
+       "asm: but not if another procedure jumps to it", exits)
+    ok(not f["shares"].whole, "asm: which is not understood")
+    for name, length in (("two_bytes", 2), ("tiny", 3)):
+        point = next(p for p in f[name].points if p["kind"] == "exit")
+        ok(point["way"] == "short" and point["bytes"] <= length and
+           point["relay_bytes"] >= 5, f"asm: {name}: a short jump and a relay", point)
     held = f["held_leaf"].points[0]["live"]
     ok(held >> 1 & 1, "asm: what the caller holds in rcx is live in the called one", hex(held))
 

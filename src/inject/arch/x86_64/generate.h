@@ -94,6 +94,10 @@ void generate_asides(struct generate *g);   /* all that were asked for */
 void generate_routines(struct generate *g); /* those that were called */
 uint64_t block_address(const struct emit_point *p, size_t block);
 
+/* relay.c: a short jump at `from`; what it leads to. */
+void generate_short(struct generate *g, const struct emit_point *p, uint64_t from);
+void generate_relay(struct generate *g, const struct emit_point *p);
+
 /* piece.c: the uses at a point, before or after its instruction, leaving all that is live as it
  * was. */
 void generate_piece(struct generate *g, const struct emit_point *p, bool after, uint32_t live,

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { JUMP = 5, WINDOW = 32 };
+enum { JUMP = 5, SHORT = 2, WINDOW = 32 };
 
 /* All windows of the points together; addresses are the target's. */
 struct window {
@@ -51,7 +51,8 @@ static int gather(struct generate *g, struct window *w)
 {
     uint64_t end = 0;
     w->start = UINT64_MAX;
-    w->patched = w->points[0].point->way == CODE_JUMP ? JUMP : 1;
+    uint8_t way = w->points[0].point->way;
+    w->patched = way == CODE_JUMP ? JUMP : way == CODE_SHORT ? SHORT : 1;
     if (w->patched == 1)
         return gather_one(g, w);
     for (size_t i = 0; i < w->count; i++) {
@@ -76,15 +77,15 @@ static int gather(struct generate *g, struct window *w)
 }
 
 /* An edge's code runs when it is taken: where the branch leads there, or behind the instruction. So
- * does that of an exit by a branch under a condition. */
+ * does that of an exit by a branch under a condition, or on the way to a return. */
 enum when { BEFORE, TAKEN, BEHIND, NOWHERE };
 
 static enum when when(const struct emit_point *p, const struct instruction *i)
 {
     const struct code_point *c = p->point;
-    bool edge = c->kind >= CODE_LOOP_ENTRY, branches = i->direct && !i->call && !i->jump;
+    bool edge = c->kind >= CODE_LOOP_ENTRY || (c->kind == CODE_EXIT && c->target);
     if (!edge)
-        return c->kind == CODE_EXIT && branches ? TAKEN : BEFORE;
+        return BEFORE;
     if (i->direct && !i->call && i->target == c->target + p->bias)
         return i->jump ? BEFORE : TAKEN;
     return c->target == c->address + i->length && !i->leaves && !i->call ? BEHIND : NOWHERE;
@@ -239,8 +240,15 @@ static void straight(struct generate *g, struct window *w)
     if (goes_on)
         asm_goto(&g->a, w->start + w->length);
     /* Only what changes: behind the jump all stays as it is. */
+    for (unsigned o = 1; o < w->patched; o++)
+        r->moved[o] = w->moved[o];
     if (w->patched == 1) {
         r->jump[0] = 0xcc;
+        return;
+    }
+    if (w->patched == SHORT) {
+        generate_short(g, &w->points[0], w->start);
+        generate_relay(g, &w->points[0]);
         return;
     }
     int64_t distance = (int64_t)(g->a.at - (w->start + JUMP));
@@ -249,8 +257,6 @@ static void straight(struct generate *g, struct window *w)
         g->a.too_far = true;
     r->jump[0] = 0xe9;
     memcpy(r->jump + 1, &offset, sizeof offset);
-    for (unsigned o = 1; o < w->patched; o++)
-        r->moved[o] = w->moved[o];
 }
 
 /* A call that has room for `call rel32` leads to the code instead: its return address stays what it
@@ -262,7 +268,7 @@ static bool retarget(struct generate *g, struct window *w)
         if (w->instructions[n].address == address_of(&w->points[0]))
             i = &w->instructions[n];
     }
-    if (!i || !i->call || i->length < JUMP || w->patched == 1)
+    if (!i || !i->call || i->length < JUMP || w->patched != JUMP)
         return false;
     for (size_t n = 0; n < w->count; n++) {
         if (address_of(&w->points[n]) != i->address || has_uses(&w->points[n], true))
