@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Length of the well-formed UTF-8 sequence at s, 0 if there is none: names of files and regions
@@ -46,45 +47,61 @@ static void quoted(struct strbuf *out, const char *text)
     strbuf_putc(out, '"');
 }
 
-/* Decimal digits of a number. A report of many ranks is numbers for the most part, and printf takes
- * longer than all the rest together. */
-static int digits(char *to, uint64_t value)
+static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                            "25262728293031323334353637383940414243444546474849"
+                            "50515253545556575859606162636465666768697071727374"
+                            "75767778798081828384858687888990919293949596979899";
+
+/* Decimal digits of a number. printf takes longer than all the rest of a report together. */
+int json_digits(char *to, uint64_t value)
 {
-    char reversed[24];
-    int len = 0;
-    do
-        reversed[len++] = (char)('0' + value % 10);
-    while (value /= 10);
-    for (int i = 0; i < len; i++)
-        to[i] = reversed[len - 1 - i];
+    int len = 1;
+    for (uint64_t limit = 10; len < 20 && value >= limit; limit *= 10)
+        len++;
+    char *at = to + len;
+    for (; value >= 100; value /= 100)
+        memcpy(at -= 2, pairs + 2 * (value % 100), 2);
+    if (value >= 10)
+        memcpy(to, pairs + 2 * value, 2);
+    else
+        *to = (char)('0' + value);
     return len;
 }
 
 enum { SIGNIFICANT = 9, EXPONENT_LEAST = -13 };
+static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/* Of the first figure, for numbers from 1e-13 to 1e8. */
+static int decimal_exponent(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    int binary = (int)(bits >> 52) - 1023;
+    int exponent = (binary * 1233) >> 12; /* log 2; at most one too small */
+    int next = exponent + 1;
+    bool reached = next >= 0 ? value >= powers[next] : value * powers[-next] >= 1;
+    exponent = reached ? next : exponent;
+    return exponent < EXPONENT_LEAST ? EXPONENT_LEAST : exponent;
+}
 
 /* What %.9g prints, for numbers from 1e-13 to 1e8; 0 if the number is outside. */
 static int decimal(char *to, double value)
 {
-    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                    1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                    1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     if (!(value >= 1e-13 && value < 1e8))
         return 0;
-    int exponent = 0, len = 0;
-    while (value >= powers[exponent + 1])
-        exponent++;
-    while (exponent > EXPONENT_LEAST && value * powers[exponent < 0 ? -exponent : 0] < 1)
-        exponent--;
+    int exponent = decimal_exponent(value), len = 0;
     uint64_t mantissa = (uint64_t)(value * powers[SIGNIFICANT - 1 - exponent] + 0.5);
     char figures[24];
-    int count = digits(figures, mantissa);
+    int count = json_digits(figures, mantissa);
     exponent += count - SIGNIFICANT; /* rounded up to the next power */
     while (count > 1 && figures[count - 1] == '0')
         count--;
     bool scientific = exponent < -4;
     int point = scientific ? 1 : exponent + 1; /* figures before the point */
     if (point <= 0) {
-        memcpy(to, "0.0000", (size_t)(2 - point));
+        memcpy(to, "0.0000", 6);
         len = 2 - point;
     }
     for (int i = 0; i < count || i < point; i++) {
@@ -95,80 +112,30 @@ static int decimal(char *to, double value)
     if (scientific) {
         to[len++] = 'e';
         to[len++] = '-';
-        len += digits(to + len, (uint64_t)-exponent);
+        len += json_digits(to + len, (uint64_t)-exponent);
     }
     return len;
 }
 
-enum { NUMBER = 48 }; /* and what is around it */
-
-/* What stands before a value; returns room for a short one behind it, of which finish() says how
- * much was used. */
-static char *head(struct json *j, const char *key)
+/* A number that is not 0, at `to`, which json_key() gave. */
+void json_finite(struct json *j, char *to, double value)
 {
-    size_t len = key ? strlen(key) : 0;
-    char *to = strbuf_room(j->out, len + NUMBER);
-    if (j->comma)
-        *to++ = ',';
-    j->comma = true;
-    if (!key)
-        return to;
-    *to++ = '"';
-    memcpy(to, key, len);
-    to += len;
-    *to++ = '"';
-    *to++ = ':';
-    return to;
+    int len = decimal(to, value);
+    if (!len)
+        len = isfinite(value) ? snprintf(to, JSON_NUMBER - 8, "%.9g", value)
+                              : snprintf(to, JSON_NUMBER - 8, "null");
+    strbuf_grown(j->out, to + len);
 }
 
-static void finish(struct json *j, const char *end)
+static void put(struct json *j, const char *key, const char *text)
 {
-    strbuf_grown(j->out, end);
-}
-
-static void begin(struct json *j, const char *key)
-{
-    finish(j, head(j, key));
-}
-
-static void open_with(struct json *j, const char *key, char bracket)
-{
-    char *to = head(j, key);
-    *to++ = bracket;
-    finish(j, to);
-    j->comma = false;
-}
-
-static void close_with(struct json *j, char bracket)
-{
-    strbuf_putc(j->out, bracket);
-    j->comma = true;
-}
-
-void json_object_begin(struct json *j, const char *key)
-{
-    open_with(j, key, '{');
-}
-
-void json_object_end(struct json *j)
-{
-    close_with(j, '}');
-}
-
-void json_array_begin(struct json *j, const char *key)
-{
-    open_with(j, key, '[');
-}
-
-void json_array_end(struct json *j)
-{
-    close_with(j, ']');
+    strbuf_grown(j->out, json_key(j, key));
+    strbuf_puts(j->out, text);
 }
 
 void json_null(struct json *j, const char *key)
 {
-    begin(j, key);
-    strbuf_puts(j->out, "null");
+    put(j, key, "null");
 }
 
 void json_string(struct json *j, const char *key, const char *value)
@@ -177,41 +144,11 @@ void json_string(struct json *j, const char *key, const char *value)
         json_null(j, key);
         return;
     }
-    begin(j, key);
+    put(j, key, "");
     quoted(j->out, value);
-}
-
-void json_int(struct json *j, const char *key, int64_t value)
-{
-    char *to = head(j, key);
-    if (value < 0)
-        *to++ = '-';
-    finish(j, to + digits(to, value < 0 ? -(uint64_t)value : (uint64_t)value));
-}
-
-void json_uint(struct json *j, const char *key, uint64_t value)
-{
-    char *to = head(j, key);
-    finish(j, to + digits(to, value));
-}
-
-void json_double(struct json *j, const char *key, double value)
-{
-    if (!isfinite(value)) {
-        json_null(j, key);
-        return;
-    }
-    char *to = head(j, key);
-    int len = decimal(to, value);
-    if (!len && value == 0)
-        to[len++] = '0';
-    finish(j, to + len);
-    if (!len)
-        strbuf_printf(j->out, "%.9g", value);
 }
 
 void json_bool(struct json *j, const char *key, bool value)
 {
-    begin(j, key);
-    strbuf_puts(j->out, value ? "true" : "false");
+    put(j, key, value ? "true" : "false");
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void reserve(struct strbuf *b, size_t more)
+void strbuf_reserve(struct strbuf *b, size_t more)
 {
     if (b->len + more + 1 <= b->room)
         return;
@@ -20,21 +20,9 @@ static void reserve(struct strbuf *b, size_t more)
 
 void strbuf_add(struct strbuf *b, const char *text, size_t len)
 {
-    reserve(b, len);
+    strbuf_reserve(b, len);
     memcpy(b->text + b->len, text, len);
     b->len += len;
-    b->text[b->len] = '\0';
-}
-
-char *strbuf_room(struct strbuf *b, size_t bytes)
-{
-    reserve(b, bytes);
-    return b->text + b->len;
-}
-
-void strbuf_grown(struct strbuf *b, const char *end)
-{
-    b->len = (size_t)(end - b->text);
     b->text[b->len] = '\0';
 }
 
@@ -56,7 +44,7 @@ void strbuf_vprintf(struct strbuf *b, const char *format, va_list args)
     va_end(again);
     if (len < 0)
         return;
-    reserve(b, (size_t)len);
+    strbuf_reserve(b, (size_t)len);
     vsnprintf(b->text + b->len, (size_t)len + 1, format, args);
     b->len += (size_t)len;
 }

@@ -12,9 +12,21 @@ struct strbuf {
 };
 
 void strbuf_add(struct strbuf *b, const char *text, size_t len);
+void strbuf_reserve(struct strbuf *b, size_t bytes);
 /* Room for so many bytes at the end, to be written to; then: it goes up to `end` now. */
-char *strbuf_room(struct strbuf *b, size_t bytes);
-void strbuf_grown(struct strbuf *b, const char *end);
+static inline char *strbuf_room(struct strbuf *b, size_t bytes)
+{
+    if (b->len + bytes >= b->room)
+        strbuf_reserve(b, bytes);
+    return b->text + b->len;
+}
+
+static inline void strbuf_grown(struct strbuf *b, char *end)
+{
+    *end = '\0';
+    b->len = (size_t)(end - b->text);
+}
+
 void strbuf_puts(struct strbuf *b, const char *text);
 void strbuf_putc(struct strbuf *b, char c);
 void strbuf_printf(struct strbuf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));

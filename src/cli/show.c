@@ -44,12 +44,9 @@ void show_terminal(struct view_options *options, bool color, bool plain)
 int show_run(const struct run *run, const struct view_options *options, bool json)
 {
     struct strbuf out = {0};
-    int error = json ? view_json(run, options, &out) : view_text(run, options, &out);
-    if (error && json) {
-        /* the text says what there is instead */
-        strbuf_clear(&out);
+    int error = json ? view_json(run, options, stdout, &out) : view_text(run, options, &out);
+    if (error && json) /* the text says what there is instead */
         view_text(run, options, &out);
-    }
     FILE *to = error ? stderr : stdout;
     if (out.len)
         fwrite(out.text, 1, out.len, to);

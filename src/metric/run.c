@@ -167,31 +167,77 @@ static uint32_t node_of(const char *element)
     return node;
 }
 
-/*
- * Orders an array by node, keeping the order within a node: counting, then one copy. Values come
- * in rank by rank, so that this is all there is to do for a run of any size; the comparison sort
- * afterwards is for those that do not.
- */
-static void *order(void *array, size_t count, size_t size, size_t nodes,
-                   int (*compare)(const void *, const void *))
+/* Which element belongs where in the order of nodes; those of one node stay in theirs. */
+static size_t *sources(const char *array, size_t count, size_t size, size_t nodes)
 {
-    const char *from = array;
     size_t *start = xcalloc(nodes + 1, sizeof *start);
-    char *to = xcalloc(count, size);
+    size_t *source = xrealloc(NULL, count, sizeof *source);
     for (size_t i = 0; i < count; i++)
-        start[node_of(from + i * size) + 1]++;
+        start[node_of(array + i * size) + 1]++;
     for (size_t n = 0; n < nodes; n++)
         start[n + 1] += start[n];
     for (size_t i = 0; i < count; i++)
-        memcpy(to + start[node_of(from + i * size)]++ * size, from + i * size, size);
+        source[start[node_of(array + i * size)]++] = i;
     free(start);
-    free(array);
+    return source;
+}
+
+/* Fetches each element from its source, around the circles that they make: a second array would be
+ * the most memory that a report needs. `held` has room for one. */
+static void move(char *array, size_t count, size_t size, size_t *source, char *held)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (source[i] == i)
+            continue;
+        size_t at = i;
+        memcpy(held, array + i * size, size);
+        while (source[at] != i) {
+            size_t from = source[at];
+            memcpy(array + at * size, array + from * size, size);
+            source[at] = at;
+            at = from;
+        }
+        memcpy(array + at * size, held, size);
+        source[at] = at;
+    }
+}
+
+enum { NEAR = 16 };
+
+/* Whether `at` could be put where it belongs, which is near. */
+static bool put_back(char *array, size_t at, size_t size, char *held,
+                     int (*compare)(const void *, const void *))
+{
+    size_t to = at;
+    while (to && at - to < NEAR && compare(array + (to - 1) * size, array + at * size) > 0)
+        to--;
+    if (to && compare(array + (to - 1) * size, array + at * size) > 0)
+        return false;
+    memcpy(held, array + at * size, size);
+    memmove(array + (to + 1) * size, array + to * size, (at - to) * size);
+    memcpy(array + to * size, held, size);
+    return true;
+}
+
+/*
+ * Orders an array by node, keeping the order within a node: counting, then one copy. Values come
+ * in rank by rank, so that this is about all there is to do for a run of any size: a few peers are
+ * one or two places off. The comparison sort is for what does not come like this.
+ */
+static void order(void *array, size_t count, size_t size, size_t nodes,
+                  int (*compare)(const void *, const void *))
+{
+    size_t *source = sources(array, count, size, nodes);
+    char *at = array, *held = xcalloc(1, size);
+    move(at, count, size, source, held);
+    free(source);
     for (size_t i = 1; i < count; i++)
-        if (compare(to + (i - 1) * size, to + i * size) > 0) {
-            qsort(to, count, size, compare);
+        if (compare(at + (i - 1) * size, at + i * size) > 0 &&
+            !put_back(at, i, size, held, compare)) {
+            qsort(at, count, size, compare);
             break;
         }
-    return to;
+    free(held);
 }
 
 static size_t nodes_in(const char *array, size_t count, size_t size)
@@ -234,8 +280,7 @@ void run_finish(struct run *run)
     size_t kept = 0, size = sizeof *run->values;
     if (run->value_count) {
         size_t nodes = nodes_in((const char *)run->values, run->value_count, size);
-        run->values = order(run->values, run->value_count, size, nodes, compare_values);
-        run->value_room = run->value_count;
+        order(run->values, run->value_count, size, nodes, compare_values);
     }
     for (size_t i = 0; i < run->value_count; i++) {
         if (kept && !compare_values(&run->values[kept - 1], &run->values[i]))
@@ -249,8 +294,7 @@ void run_finish(struct run *run)
     size = sizeof *run->peers;
     if (run->peer_count) {
         size_t nodes = nodes_in((const char *)run->peers, run->peer_count, size);
-        run->peers = order(run->peers, run->peer_count, size, nodes, compare_peers);
-        run->peer_room = run->peer_count;
+        order(run->peers, run->peer_count, size, nodes, compare_peers);
     }
     for (size_t i = 0; i < run->peer_count; i++) {
         if (kept && !compare_peers(&run->peers[kept - 1], &run->peers[i]))

@@ -337,9 +337,11 @@ static bool statement_valid(const struct visit *v, const struct record_statement
     return s->call != RECORD_CALL_REGION || s->name < v->names;
 }
 
+/* Those of a statement were copied from the last to the first; in their own order they need the
+ * least sorting later. */
 static void give_peers(struct visit *v, struct block *b)
 {
-    for (size_t i = 0; i < b->copy_count; i++) {
+    for (size_t i = b->copy_count; i-- > 0;) {
         const struct record_peer *p = &b->copies[i];
         if (p->statement >= b->statement_count || p->rank < RECORD_PEER_FOREIGN ||
             p->direction >= RECORD_DIRECTIONS)

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JSON_FORMAT = 1, FULL_RANKS = 64, WAITS_MOST = 100 };
+enum { JSON_FORMAT = 1, FULL_RANKS = 64, WAITS_MOST = 100, PIECE = 1 << 16 };
 
 #define KEY_COUNT(name) #name
 #define KEY_BYTES(name) #name
@@ -35,18 +35,16 @@ static void put_estimate(struct json *j, const struct run_value *v)
         json_double(j, "error_s", v->error);
 }
 
-/* What is mostly 0 is left out then, as is what is not known of such a node. */
-static bool is_shown(const char *name, enum graph_kind kind, bool some)
+/* What is mostly 0 is left out then, as is what is not known of such a node. With a name that the
+ * compiler knows this is a comparison or nothing. */
+static inline bool is_shown(const char *name, enum graph_kind kind, bool some)
 {
-    static const char *const rare[] = {"unknown", "reordered", "uncertain"};
-    bool measured = kind == GRAPH_COMMUNICATION || kind == GRAPH_REGION || kind == GRAPH_PROGRAM;
     if (!strcmp(name, "real"))
-        return measured || some;
+        return some || kind == GRAPH_COMMUNICATION || kind == GRAPH_REGION || kind == GRAPH_PROGRAM;
     if (!strcmp(name, "sync"))
         return kind != GRAPH_REGION;
-    for (size_t i = 0; i < sizeof rare / sizeof *rare; i++)
-        if (!strcmp(name, rare[i]))
-            return some;
+    if (!strcmp(name, "unknown") || !strcmp(name, "reordered") || !strcmp(name, "uncertain"))
+        return some;
     return true;
 }
 
@@ -267,7 +265,7 @@ static void put_peers(struct json *j, const struct run *run, uint32_t node)
             json_null(j, "rank");
             json_bool(j, p->peer == RUN_PEER_FOREIGN ? "foreign" : "others", true);
         }
-        json_string(j, "direction", p->received ? "received" : "sent");
+        json_word(j, "direction", p->received ? "received" : "sent");
         peer_fields(j, p);
         json_object_end(j);
     }
@@ -403,12 +401,26 @@ static int chosen_nodes(const struct run *run, const struct view_options *option
     return count ? 0 : -ENOENT;
 }
 
-int view_json(const struct run *run, const struct view_options *options, struct strbuf *out)
+/* Errors stay with the stream, whose owner asks for them in the end. */
+static void put_piece(struct strbuf *out, FILE *stream)
+{
+    if (!stream || out->len < PIECE)
+        return;
+    fwrite(out->text, 1, out->len, stream);
+    strbuf_clear(out);
+}
+
+int view_json(const struct run *run, const struct view_options *options, FILE *stream,
+              struct strbuf *out)
 {
     struct json j = {.out = out};
     double all = query_all_time(run);
     bool full = options->full || run->rank_count <= FULL_RANKS, *chosen;
     int error = chosen_nodes(run, options, &chosen);
+    if (error) {
+        free(chosen);
+        return error;
+    }
     json_object_begin(&j, NULL);
     json_object_begin(&j, "loupe");
     json_int(&j, "format", JSON_FORMAT);
@@ -421,9 +433,11 @@ int view_json(const struct run *run, const struct view_options *options, struct 
     json_array_end(&j);
     put_efficiency(&j, run);
     json_array_begin(&j, "graph");
-    for (uint32_t i = 0; i < run->graph.count; i++)
+    for (uint32_t i = 0; i < run->graph.count; i++) {
         if (!chosen || chosen[i])
             put_node(&j, run, i, all, full);
+        put_piece(out, stream);
+    }
     json_array_end(&j);
     put_waits(&j, run, full);
     path_json(&j, run);
@@ -434,5 +448,5 @@ int view_json(const struct run *run, const struct view_options *options, struct 
     json_object_end(&j);
     strbuf_putc(out, '\n');
     free(chosen);
-    return error;
+    return 0;
 }

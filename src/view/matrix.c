@@ -85,7 +85,7 @@ static void merge_equal(struct matrix *m)
 static void add_message(const struct run *run, const struct run_peer *p, int32_t there,
                         struct matrix *matrix)
 {
-    if (!run_peer_exchanged(p) || (p->received && !receivers_know(&run->graph.nodes[p->node])))
+    if (p->received && !receivers_know(&run->graph.nodes[p->node]))
         return;
     int32_t here = (int32_t)p->rank;
     *VEC_PUSH(matrix->pairs, matrix->count, matrix->room) =
@@ -101,15 +101,18 @@ static void add_wait(const struct run *run, const struct run_peer *p, int32_t th
                      struct matrix *matrix)
 {
     (void)run;
-    if (!(p->sync > 0))
-        return;
     *VEC_PUSH(matrix->pairs, matrix->count, matrix->room) = (struct matrix_pair){
         .from = (int32_t)p->rank, .to = there, .time = p->sync, .node = p->node, .most = p->sync};
 }
 
-static void build(const struct run *run, struct matrix *matrix,
-                  void (*add)(const struct run *, const struct run_peer *, int32_t,
-                              struct matrix *))
+static bool waited(const struct run_peer *p)
+{
+    return p->sync > 0;
+}
+
+static void
+build(const struct run *run, struct matrix *matrix, bool (*counts)(const struct run_peer *),
+      void (*add)(const struct run *, const struct run_peer *, int32_t, struct matrix *))
 {
     struct place *places = xcalloc(run->rank_count, sizeof *places);
     for (size_t i = 0; i < run->rank_count; i++)
@@ -118,7 +121,7 @@ static void build(const struct run *run, struct matrix *matrix,
     *matrix = (struct matrix){0};
     for (size_t i = 0; i < run->peer_count; i++) {
         const struct run_peer *p = &run->peers[i];
-        if (p->rank < run->rank_count && p->node < run->graph.count)
+        if (p->rank < run->rank_count && p->node < run->graph.count && counts(p))
             add(run, p, find(places, run->rank_count, run->ranks[p->rank].world, p->peer), matrix);
     }
     merge_equal(matrix);
@@ -127,12 +130,12 @@ static void build(const struct run *run, struct matrix *matrix,
 
 void matrix_build(const struct run *run, struct matrix *matrix)
 {
-    build(run, matrix, add_message);
+    build(run, matrix, run_peer_exchanged, add_message);
 }
 
 void matrix_waits(const struct run *run, struct matrix *matrix)
 {
-    build(run, matrix, add_wait);
+    build(run, matrix, waited, add_wait);
 }
 
 void matrix_free(struct matrix *matrix)

@@ -7,6 +7,7 @@
 #include "metric/run.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 enum view_level {
     VIEW_SUMMARY, /* the one-screen report */
@@ -52,6 +53,9 @@ int view_text(const struct run *run, const struct view_options *options, struct 
 /* What --at shows, of one node of the graph. */
 void view_node(const struct run *run, uint32_t node, const struct view_options *options,
                struct strbuf *out);
-int view_json(const struct run *run, const struct view_options *options, struct strbuf *out);
+/* Goes to `stream` piece by piece, if there is one, and what is left at the end is in `out`: the
+ * JSON of many ranks is megabytes. Nothing is written when it fails. */
+int view_json(const struct run *run, const struct view_options *options, FILE *stream,
+              struct strbuf *out);
 
 #endif

@@ -133,7 +133,8 @@ static void renumber(struct run *run, const uint32_t *map, const struct items *i
             (items->raw && items->raw[v->node].role != RAW_APART))
             continue;
         v->node = map[v->node];
-        run->values[kept++] = *v;
+        if (kept++ != i)
+            run->values[kept - 1] = *v;
     }
     run->value_count = kept;
     kept = 0;
@@ -142,7 +143,8 @@ static void renumber(struct run *run, const uint32_t *map, const struct items *i
         if (p->node >= raw_count || map[p->node] == GRAPH_NONE || p->rank >= run->rank_count)
             continue;
         p->node = map[p->node];
-        run->peers[kept++] = *p;
+        if (kept++ != i)
+            run->peers[kept - 1] = *p;
     }
     run->peer_count = kept;
 }
@@ -163,20 +165,20 @@ static void sum_up(struct run *run, uint32_t first)
         v->sync = run->ranks[r].sync_s;
     }
     for (size_t i = 0; i < statements; i++) {
-        struct run_value value = run->values[i];
-        const struct graph_node *n = &run->graph.nodes[value.node];
+        const struct run_value *value = &run->values[i];
+        const struct graph_node *n = &run->graph.nodes[value->node];
         if (n->kind != GRAPH_COMMUNICATION || run_outside_time(n))
             continue;
-        struct run_value *all = &run->values[program + value.rank];
-        all->bytes += value.bytes;
-        all->unknown += value.unknown;
-        all->reordered += value.reordered;
-        all->uncertain += value.uncertain;
+        struct run_value *all = &run->values[program + value->rank];
+        all->bytes += value->bytes;
+        all->unknown += value->unknown;
+        all->reordered += value->reordered;
+        all->uncertain += value->uncertain;
         for (int b = 0; b < RECORD_SIZE_BUCKETS; b++)
-            all->sizes[b] += value.sizes[b];
+            all->sizes[b] += value->sizes[b];
         if (n->parent >= first && n->parent != GRAPH_NONE) {
-            struct run_value *v = run_add_value(run, n->parent, value.rank);
-            run_value_merge(v, &value);
+            struct run_value *v = run_add_value(run, n->parent, value->rank);
+            run_value_merge(v, &run->values[i]); /* they may have moved */
         }
     }
     run_finish(run);

@@ -24,8 +24,13 @@ static int by_whom(const void *pa, const void *pb)
 struct wait wait_of(const struct run *run, uint32_t node)
 {
     size_t count, reasons = 0;
+    struct wait wait = {.node = node, .rank = -1};
+    const struct run_value *values = run_values(run, node, &count);
+    for (size_t i = 0; i < count; i++)
+        wait.sync_s += values[i].sync;
+    if (!(wait.sync_s > 0))
+        return wait;
     const struct run_peer *peers = run_peers(run, node, &count);
-    struct wait wait = {.node = node, .sync_s = run_total(run, node).sync, .rank = -1};
     struct reason *list = xcalloc(count + 1, sizeof *list);
     for (size_t i = 0; i < count; i++)
         if (peers[i].rank < run->rank_count && peers[i].peer >= 0 && peers[i].sync > 0)

@@ -61,6 +61,28 @@ echo 'int f(void) { return 1; }' | cc -shared -fPIC -Wl,-rpath,/opt/lib -x c - -
 ! "$tools/check-target-libs.py" "$scratch/path.so" >/dev/null
 ok $? "target libraries: any other run path is refused"
 
+# tidy LINE: clang-tidy on a source with this line that two libraries compile, and one of the build's
+tidy() {
+    local build=$scratch/build one=../src/base/one.c
+    rm -rf "$scratch/src" "$build"
+    mkdir -p "$scratch/src/base" "$build/src"
+    cp "$tools/../.clang-tidy" "$scratch"
+    echo "$1" | tee "$scratch/src/base/one.c" >"$build/src/made.c"
+    for file in "$one" "$one" src/made.c; do
+        echo "{\"directory\": \"$build\", \"file\": \"$file\", \"command\": \"cc -c $file\"}"
+    done | sed '1s/^/[/; $!s/$/,/; $s/$/]/' >"$build/compile_commands.json"
+    "$tools/tidy.py" --root "$scratch" "$build" >"$scratch/said" 2>&1
+}
+if command -v clang-tidy >/dev/null; then
+    tidy 'int f(int *p) { return p ? 1 : *p; }'
+    [ $? -eq 1 ] && grep -q 'NullDereference' "$scratch/said"
+    ok $? "clang-tidy: what the analyser finds fails"
+    [ "$(grep -c 'NullDereference' "$scratch/said")" -eq 1 ]
+    ok $? "clang-tidy: a file that is compiled twice is analysed once, what the build makes never"
+    tidy 'int f(const int *p) { return p ? *p : 1; }' && [ "$(cat "$scratch/said")" = "1 files" ]
+    ok $? "clang-tidy: nothing found is fine"
+fi
+
 cat >"$scratch/log" <<'LOG'
 {"name": "tap", "result": "OK", "stdout": "ok 1 - a\nok 2 - b # SKIP no MPI\n1..2\n"}
 {"name": "broken", "result": "FAIL", "stdout": "ok 1 - a\nnot ok 2 - b\n1..2\n"}

@@ -90,23 +90,23 @@ static void test_full(void)
     struct run *run = fixture_run("more");
     struct strbuf out = {0};
     struct view_options options = {0};
-    view_json(run, &options, &out);
+    view_json(run, &options, NULL, &out);
     ok(count_of(out.text, "\"peers\"") == 0, "100 ranks: no peers");
     ok(count_of(out.text, "\"spread\"") == run->graph.count, "yet every node has its spread");
     strbuf_clear(&out);
     options.full = true;
-    view_json(run, &options, &out);
+    view_json(run, &options, NULL, &out);
     ok(count_of(out.text, "\"direction\":\"sent\"") == 200 &&
            count_of(out.text, "\"direction\":\"received\"") == 50,
        "with full they are all there");
     strbuf_clear(&out);
     options.at_file = "halo.c";
     options.at_line = 41;
-    ok(view_json(run, &options, &out) == 0 && count_of(out.text, "\"spread\"") == 3,
+    ok(view_json(run, &options, NULL, &out) == 0 && count_of(out.text, "\"spread\"") == 3,
        "--at leaves the statement and what is above it");
     strbuf_clear(&out);
     options.at_line = 42;
-    ok(view_json(run, &options, &out) < 0, "--at a line that has nothing fails");
+    ok(view_json(run, &options, NULL, &out) < 0, "--at a line that has nothing fails");
     strbuf_free(&out);
     run_free(run);
 }
@@ -156,7 +156,7 @@ static void test_source(void)
     run->values[4].self_error = 0.125;
     run_finish(run);
     struct strbuf out = {0};
-    view_json(run, &(struct view_options){0}, &out);
+    view_json(run, &(struct view_options){0}, NULL, &out);
     static const char *const wanted[] = {
         // NOLINTNEXTLINE(bugprone-suspicious-missing-comma)
         "\"callers\":[{\"id\":3,\"name\":\"odd\",\"file\":\"a.c\",\"line\":4,\"count\":6,"
@@ -174,6 +174,33 @@ static void test_source(void)
     run_free(run);
 }
 
+/* What goes to a stream in pieces, and what is left of it, are the same text. */
+static void test_pieces(void)
+{
+    struct run *run = fixture_run("more");
+    struct view_options options = {.full = true};
+    struct strbuf whole = {0}, rest = {0};
+    char *text = NULL;
+    size_t len = 0;
+    FILE *stream = open_memstream(&text, &len);
+    view_json(run, &options, NULL, &whole);
+    view_json(run, &options, stream, &rest);
+    fflush(stream);
+    ok(len > 0 && rest.len < whole.len, "a long report is not kept: %zu bytes of %zu are", rest.len,
+       whole.len);
+    fwrite(rest.text, 1, rest.len, stream);
+    fclose(stream);
+    ok(len == whole.len && !memcmp(text, whole.text, len), "its pieces are the whole");
+    strbuf_clear(&rest);
+    options.at_file = "halo.c";
+    options.at_line = 42;
+    ok(view_json(run, &options, NULL, &rest) < 0 && !rest.len, "nothing is written if it fails");
+    free(text);
+    strbuf_free(&whole);
+    strbuf_free(&rest);
+    run_free(run);
+}
+
 int main(void)
 {
     test_numbers();
@@ -181,5 +208,6 @@ int main(void)
     test_integers();
     test_full();
     test_source();
+    test_pieces();
     return tap_done();
 }

@@ -39,7 +39,7 @@ int main(int argc, char **argv)
         }
     }
     struct strbuf out = {0};
-    int error = json ? view_json(run, &options, &out) : view_text(run, &options, &out);
+    int error = json ? view_json(run, &options, NULL, &out) : view_text(run, &options, &out);
     fputs(out.text ? out.text : "", stdout);
     if (error)
         printf("error: %s\n", strerror(-error));
