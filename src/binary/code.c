@@ -15,8 +15,7 @@ static void forget_body(struct code_body *body)
 {
     free(body->points);
     free(body->loops);
-    free(body->loop_parts);
-    free(body->loop_of);
+    free(body->ranges);
     *body = (struct code_body){0};
 }
 
@@ -183,7 +182,7 @@ static int analyse(const char *path, bool lines, const char *build_id, struct co
         parts_load(&file);
         pointers_mark(&file);
         look_at_all(&file);
-        struct code_lines *table = lines ? lines_load(&file) : NULL;
+        struct code_lines *table = lines ? lines_load(file.module.dwarf) : NULL;
         image_make(image, &file, table, build_id);
         lines_free(table);
     }

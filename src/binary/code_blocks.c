@@ -73,7 +73,7 @@ void blocks_make(struct flow *flow)
     if (entry != UINT32_MAX)
         flow->blocks[entry].root = true;
     for (size_t i = 0; i < flow->pad_count; i++) {
-        uint32_t pad = blocks_at(flow, flow->pads[i]);
+        uint32_t pad = blocks_at(flow, flow->pads[i].address);
         if (pad != UINT32_MAX)
             flow->blocks[pad].root = true;
     }

@@ -126,8 +126,7 @@ static void body_free(struct code_body *body)
 {
     free(body->points);
     free(body->loops);
-    free(body->loop_parts);
-    free(body->loop_of);
+    free(body->ranges);
 }
 
 void file_free(struct code_file *file)

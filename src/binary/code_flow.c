@@ -245,16 +245,17 @@ static void follow_open(struct flow *flow)
     }
 }
 
-static void add_pad(void *data, uint64_t address)
+static void add_pad(void *data, const struct flow_pad *pad)
 {
     struct flow *flow = data;
+    uint64_t address = pad->address;
     uint8_t *map = file_map(flow->file, address);
     if (!map)
         return;
     *map |= MAP_POINTED;
     if (!flow_own(flow, address) && !claim(flow, parts_find(flow->file, address)))
         return;
-    *VEC_PUSH(flow->pads, flow->pad_count, flow->pad_room) = address;
+    *VEC_PUSH(flow->pads, flow->pad_count, flow->pad_room) = *pad;
     push(flow, address);
 }
 

@@ -76,9 +76,8 @@ struct code_body {             /* what was found out about a procedure */
     size_t point_count, point_room;
     struct code_loop *loops;
     size_t loop_count, loop_room;
-    uint64_t (*loop_parts)[2]; /* address ranges of the blocks of loops, for lines */
-    uint32_t *loop_of;
-    size_t loop_part_count, loop_part_room;
+    struct code_range *ranges; /* `loop`: of the body */
+    size_t range_count, range_room;
     bool whole, returns, looked_at;
     const char *why;
 };
@@ -154,9 +153,12 @@ void frames_load(struct code_file *file);
 const struct code_frame *frames_find(const struct code_file *file, uint64_t address);
 /* Whether the stack pointer is where it was at the entry. 1: yes, 0: no, -1: not known. */
 int frame_is_empty(const struct code_frame *frame, uint64_t address);
-/* Calls `pad` for every landing pad; false: the table is damaged. */
+struct flow_pad { /* where calls in [start, end) come to when something is thrown */
+    uint64_t start, end, address;
+};
+/* Calls `take` for every landing pad; false: the table is damaged. */
 bool frame_pads(const struct code_file *file, const struct code_frame *frame,
-                void (*pad)(void *data, uint64_t address), void *data);
+                void (*take)(void *data, const struct flow_pad *pad), void *data);
 
 /* code_names.c */
 void parts_load(struct code_file *file);
@@ -190,7 +192,7 @@ struct flow {
     size_t open_count, open_room;
     struct flow_table *tables;
     size_t table_count, table_room;
-    uint64_t *pads;
+    struct flow_pad *pads;
     size_t pad_count, pad_room;
     struct flow_block *blocks;
     size_t block_count, block_room;
@@ -237,10 +239,11 @@ void window_choose(const struct flow *flow, struct code_body *body, struct code_
 struct code_lines;
 struct code_line {
     uint64_t address;
-    const char *file;
+    const char *file; /* each path has one pointer */
     uint32_t line;
+    uint32_t order; /* as the line tables have it: of several at one address the last counts */
 };
-struct code_lines *lines_load(const struct code_file *file);
+struct code_lines *lines_load(Dwarf *dwarf); /* accepts NULL */
 const struct code_line *lines_at(const struct code_lines *lines, uint64_t address);
 const struct code_line *lines_after(const struct code_lines *lines, const struct code_line *line);
 void lines_free(struct code_lines *lines);

@@ -3,11 +3,11 @@
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "binary/sections.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <libgen.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -131,19 +131,9 @@ static bool open_by_debuglink(struct module_file *file, Elf *binary, const char 
 
 static bool has_debug_info(Elf *elf)
 {
-    size_t names;
-    Elf_Scn *section = NULL;
-    if (elf_getshdrstrndx(elf, &names))
-        return false;
-    while ((section = elf_nextscn(elf, section))) {
-        GElf_Shdr header;
-        if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
-            continue;
-        const char *name = elf_strptr(elf, names, header.sh_name);
-        if (name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
-            return true;
-    }
-    return false;
+    GElf_Shdr header;
+    return section_named(elf, ".debug_info", &header) ||
+           section_named(elf, ".zdebug_info", &header);
 }
 
 static void find_dwarf(struct module *module, const char *path, const char *debug_dir)
