@@ -17,17 +17,25 @@ struct cursor {
     bool bad;
 };
 
+static void skip(struct cursor *c, uint64_t bytes)
+{
+    if ((uint64_t)(c->end - c->at) < bytes) {
+        c->bad = true;
+        c->at = c->end;
+        return;
+    }
+    c->at += bytes;
+    c->address += bytes;
+}
+
+/* At most eight. */
 static uint64_t take(struct cursor *c, size_t bytes)
 {
     uint64_t value = 0;
-    if ((size_t)(c->end - c->at) < bytes) {
-        c->bad = true;
-        c->at = c->end;
-        return 0;
-    }
-    memcpy(&value, c->at, bytes);
-    c->at += bytes;
-    c->address += bytes;
+    const uint8_t *at = c->at;
+    skip(c, bytes);
+    if (!c->bad)
+        memcpy(&value, at, bytes);
     return value;
 }
 
@@ -144,7 +152,7 @@ static void skip_operands(struct cursor *c, uint8_t op)
     case DW_CFA_expression:
     case DW_CFA_val_expression:
         take_uleb(c);
-        take(c, take_uleb(c));
+        skip(c, take_uleb(c));
         break;
     case DW_CFA_nop: break;
     default: c->bad = true;
@@ -177,7 +185,7 @@ static bool run(struct cursor c, const struct code_frame *f, uint64_t address, s
         case DW_CFA_def_cfa_register: cfa->reg = take_uleb(&c); break;
         case DW_CFA_def_cfa_offset: cfa->offset = (int64_t)take_uleb(&c); break;
         case DW_CFA_def_cfa_expression:
-            take(&c, take_uleb(&c));
+            skip(&c, take_uleb(&c));
             cfa->known = false;
             break;
         case DW_CFA_remember_state:
