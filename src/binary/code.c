@@ -11,13 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void forget_body(struct code_body *body)
-{
-    free(body->points);
-    free(body->loops);
-    free(body->ranges);
-    *body = (struct code_body){0};
-}
+enum { KEPT_MOST = 2 << 20 }; /* instructions that are kept for a second look, 64 MiB */
 
 /* Is there a way out, other than into what does not return? */
 static bool has_way_out(const struct flow *flow, const struct code_body *body)
@@ -36,10 +30,11 @@ static bool has_way_out(const struct flow *flow, const struct code_body *body)
     return false;
 }
 
-static void look_at(struct code_file *file, uint32_t part)
+/* `known`: the instructions from before; NULL: it was not looked at yet. */
+static void look_at(struct code_file *file, uint32_t part, const struct insn *known, size_t count)
 {
     struct code_body *body = &file->bodies[part];
-    struct flow flow = {.file = file, .part = part};
+    struct flow flow = {.file = file, .part = part, .known = known, .known_count = count};
     body->looked_at = true;
     flow_follow(&flow);
     if (!flow.insn_count) {
@@ -50,7 +45,13 @@ static void look_at(struct code_file *file, uint32_t part)
         points_make(&flow, body);
     }
     body->returns = has_way_out(&flow, body);
-    flow_free(&flow, false);
+    if (file->kept_insns + flow.insn_count <= KEPT_MOST) {
+        body->insns = flow.insns;
+        body->insn_count = flow.insn_count;
+        file->kept_insns += flow.insn_count;
+        flow.insns = NULL;
+    }
+    flow_free(&flow);
 }
 
 /* Instructions that were found before are forgotten; what jumps marked stays. */
@@ -64,14 +65,17 @@ static void forget(struct code_file *file, uint32_t part)
 
 static void look_again(struct code_file *file, uint32_t part)
 {
-    for (uint32_t i = 0; i < file->part_count; i++)
-        if (file->parts[i].owner == part) {
-            forget(file, i);
-            file->parts[i].owner = PART_NONE;
+    struct code_body before = file->bodies[part];
+    for (size_t i = 0; i < file->cold_count; i++)
+        if (file->parts[file->cold[i]].owner == part) {
+            forget(file, file->cold[i]);
+            file->parts[file->cold[i]].owner = PART_NONE;
         }
     forget(file, part);
-    forget_body(&file->bodies[part]);
-    look_at(file, part);
+    file->bodies[part] = (struct code_body){0};
+    file->kept_insns -= before.insn_count;
+    look_at(file, part, before.insns, before.insn_count);
+    body_free(&before);
 }
 
 static bool is_procedure(const struct code_file *file, uint32_t part)
@@ -161,11 +165,14 @@ static void look_at_all(struct code_file *file)
     for (uint32_t i = 0; i < file->part_count; i++)
         file->never_returns[i] = name_never_returns(file->parts[i].name);
     for (uint32_t i = 0; i < file->part_count; i++)
+        if (file->parts[i].cold)
+            *VEC_PUSH(file->cold, file->cold_count, file->cold_room) = i;
+    for (uint32_t i = 0; i < file->part_count; i++)
         if (!file->parts[i].cold && is_procedure(file, i))
-            look_at(file, i);
+            look_at(file, i, NULL, 0);
     for (uint32_t i = 0; i < file->part_count; i++) /* that nobody has claimed */
         if (file->parts[i].cold && is_procedure(file, i))
-            look_at(file, i);
+            look_at(file, i, NULL, 0);
     settle_returns(file);
     file_sweep(file);
     settle_held(file);

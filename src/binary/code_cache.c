@@ -203,12 +203,12 @@ void cache_write(const struct code_cache_key *key, const struct code_image *imag
     char *dir = directory(), *path = path_of(key);
     struct prefix p = {.magic = CACHE_MAGIC,
                        .layout = layout(),
-                       .sum = sum_of(image->bytes, image->size),
                        .size = image->size,
                        .file_bytes = key->file_bytes,
                        .debug_bytes = key->debug_bytes,
                        .debug_time = key->debug_time};
     if (dir && make_directory(dir)) {
+        p.sum = sum_of(image->bytes, image->size);
         make_room(dir, image->size + sizeof p);
         char *temporary = xasprintf("%s/.new-XXXXXX", dir);
         int fd = mkostemp(temporary, O_CLOEXEC); /* 0600 */

@@ -57,6 +57,7 @@ struct code_frame { /* an entry of .eh_frame */
 };
 
 #define PART_NONE UINT32_MAX
+struct insn;
 struct code_part { /* a range of code that symbols or unwind tables name */
     uint64_t start, end;
     const char *name;     /* NULL: none */
@@ -78,6 +79,8 @@ struct code_body {             /* what was found out about a procedure */
     size_t loop_count, loop_room;
     struct code_range *ranges; /* `loop`: of the body */
     size_t range_count, range_room;
+    struct insn *insns; /* by address, in case it is looked at again; NULL: not kept */
+    size_t insn_count;
     bool whole, returns, looked_at;
     const char *why;
 };
@@ -87,7 +90,7 @@ struct code_file {
     bool fixed; /* an executable that is not moved: tables of addresses without relocations */
     struct code_load *loads;
     size_t load_count, load_room;
-    struct code_text *texts;
+    struct code_text *texts; /* the largest first */
     size_t text_count, text_room;
     struct code_names slots, stubs;
     struct code_frame *frames; /* sorted */
@@ -95,6 +98,9 @@ struct code_file {
     struct code_part *parts; /* sorted, disjoint */
     size_t part_count, part_room;
     struct code_body *bodies; /* by part */
+    uint32_t *cold;           /* the parts that are cold */
+    size_t cold_count, cold_room;
+    size_t kept_insns; /* in all bodies */
     struct code_call *calls;
     size_t call_count, call_room;
     bool *never_returns; /* by part */
@@ -136,6 +142,7 @@ bool insn_decode(const uint8_t *bytes, size_t room, uint64_t address, struct ins
 /* code_file.c. -errno as of code_open. */
 int file_load(struct code_file *file, const char *path);
 void file_free(struct code_file *file);
+void body_free(struct code_body *body); /* what it holds */
 /* Bytes at an address, at least `room` of them; NULL: not there. */
 const uint8_t *file_bytes(const struct code_file *file, uint64_t address, size_t room);
 struct code_text *file_text(const struct code_file *file, uint64_t address);
@@ -175,7 +182,8 @@ struct flow_block {
     uint32_t first, count; /* instructions */
     uint32_t *next;        /* blocks that may follow */
     uint32_t next_count, next_room;
-    bool root; /* reached from outside: the entry, landing pads */
+    uint32_t two[2]; /* room for them: few have more */
+    bool root;       /* reached from outside: the entry, landing pads */
     uint32_t live_in, live_out;
 };
 struct flow {
@@ -186,6 +194,8 @@ struct flow {
     size_t part_count, part_room;
     struct insn *insns; /* by address when done */
     size_t insn_count, insn_room;
+    const struct insn *known; /* as it was looked at before, by address */
+    size_t known_count, known_at;
     uint64_t *todo;
     size_t todo_count, todo_room;
     uint64_t *open; /* indirect jumps to be understood */
@@ -207,7 +217,7 @@ struct flow {
 void flow_follow(struct flow *flow);
 bool flow_own(const struct flow *flow, uint64_t address);
 uint32_t flow_find(const struct flow *flow, uint64_t address); /* instruction; UINT32_MAX */
-void flow_free(struct flow *flow, bool forget);
+void flow_free(struct flow *flow);
 /* Where a call or jump leads: part, or PART_NONE and perhaps a name. */
 uint32_t flow_callee(const struct flow *flow, const struct insn *insn, const char **name);
 
