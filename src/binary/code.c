@@ -179,10 +179,11 @@ static void look_at_all(struct code_file *file)
     check_windows(file);
 }
 
-static int analyse(const char *path, bool lines, const char *build_id, struct code_image *image)
+static int analyse(const char *path, bool lines, const char *debug_dir, const char *build_id,
+                   struct code_image *image)
 {
     struct code_file file = {0};
-    int error = file_load(&file, path);
+    int error = file_load(&file, path, debug_dir);
     if (!error) {
         frames_load(&file);
         imports_load(&file);
@@ -199,18 +200,23 @@ static int analyse(const char *path, bool lines, const char *build_id, struct co
 
 int code_open(const char *path, bool lines, struct code **code)
 {
+    return code_open_with(path, lines, DEBUG_DIRECTORY, code);
+}
+
+int code_open_with(const char *path, bool lines, const char *debug_dir, struct code **code)
+{
     struct code_cache_key key;
     struct code_image image = {0};
     *code = NULL;
     if (access(path, R_OK))
         return -errno;
-    bool keep = cache_key(&key, path, lines);
+    bool keep = cache_key(&key, path, lines, debug_dir);
     if (keep && cache_read(&key, &image) && (*code = image_attach(&image))) {
         (*code)->cached = true;
         return 0;
     }
     image = (struct code_image){0};
-    int error = analyse(path, lines, key.build_id, &image);
+    int error = analyse(path, lines, debug_dir, key.build_id, &image);
     if (error)
         return error;
     if (keep)

@@ -99,6 +99,8 @@ struct code {
  * -ENOEXEC not an ELF file for this machine, -ENOTSUP (32 bits, another machine).
  */
 int code_open(const char *path, bool lines, struct code **code);
+/* The same with debug files of another directory than /usr/lib/debug. */
+int code_open_with(const char *path, bool lines, const char *debug_dir, struct code **code);
 void code_close(struct code *code); /* accepts NULL */
 
 /* The function that has this address; NULL: none. */

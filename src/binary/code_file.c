@@ -115,11 +115,11 @@ static int add_segments(struct code_file *file, Elf *elf)
     return 0;
 }
 
-int file_load(struct code_file *file, const char *path)
+int file_load(struct code_file *file, const char *path, const char *debug_dir)
 {
     GElf_Ehdr header;
     elf_version(EV_CURRENT);
-    int error = module_open(&file->module, path, NULL, DEBUG_DIRECTORY);
+    int error = module_open(&file->module, path, NULL, debug_dir);
     Elf *elf = file->module.binary.elf;
     if (error || !elf || !gelf_getehdr(elf, &header))
         return -ENOEXEC;

@@ -140,7 +140,7 @@ struct insn {
 bool insn_decode(const uint8_t *bytes, size_t room, uint64_t address, struct insn *insn);
 
 /* code_file.c. -errno as of code_open. */
-int file_load(struct code_file *file, const char *path);
+int file_load(struct code_file *file, const char *path, const char *debug_dir);
 void file_free(struct code_file *file);
 void body_free(struct code_body *body); /* what it holds */
 /* Bytes at an address, at least `room` of them; NULL: not there. */
@@ -272,10 +272,11 @@ struct code *image_attach(struct code_image *image);
 struct code_cache_key {
     char build_id[65];
     bool lines;
-    uint64_t file_bytes, debug_bytes, debug_time;
+    uint64_t file_bytes;
+    struct module_stamp debug;
 };
 /* False: no build-id, so nothing is kept. */
-bool cache_key(struct code_cache_key *key, const char *path, bool lines);
+bool cache_key(struct code_cache_key *key, const char *path, bool lines, const char *debug_dir);
 bool cache_read(const struct code_cache_key *key, struct code_image *image);
 void cache_write(const struct code_cache_key *key, const struct code_image *image);
 
