@@ -57,7 +57,7 @@ _loupe() {
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --peers | --budget | --items | --path-interval | --grace | --top | --at | --interval | -i | --every | --for | --list) return ;;
+    --peers | --budget | --items | --path-interval | --grace | --top | --at | --interval | -i | --every | --for | --list | --procedure) return ;;
     esac
     case $command in
     cc | c++) options="--all --filter --no-debug" ;;
@@ -66,7 +66,8 @@ _loupe() {
     report) options="--by --waits --at --source --critical-path --top --json --full --color --no-color" ;;
     top) options="--once --json --by --waits --at --source --critical-path --full --interval --top --color --no-color" ;;
     probe) options="--file --every --for --json --list --dry-run" ;;
-    graph | ps | doctor) options="--json" ;;
+    graph) options="--json --procedure --source --machine --all" ;;
+    ps | doctor) options="--json" ;;
     esac
     if [[ $cur == -* ]]; then
         COMPREPLY=($(compgen -W "$options --help --verbose" -- "$cur"))

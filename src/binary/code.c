@@ -11,14 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void forget_body(struct code_body *body)
-{
-    free(body->points);
-    free(body->loops);
-    free(body->loop_parts);
-    free(body->loop_of);
-    *body = (struct code_body){0};
-}
+enum { KEPT_MOST = 2 << 20 }; /* instructions that are kept for a second look, 64 MiB */
 
 /* Is there a way out, other than into what does not return? */
 static bool has_way_out(const struct flow *flow, const struct code_body *body)
@@ -37,10 +30,11 @@ static bool has_way_out(const struct flow *flow, const struct code_body *body)
     return false;
 }
 
-static void look_at(struct code_file *file, uint32_t part)
+/* `known`: the instructions from before; NULL: it was not looked at yet. */
+static void look_at(struct code_file *file, uint32_t part, const struct insn *known, size_t count)
 {
     struct code_body *body = &file->bodies[part];
-    struct flow flow = {.file = file, .part = part};
+    struct flow flow = {.file = file, .part = part, .known = known, .known_count = count};
     body->looked_at = true;
     flow_follow(&flow);
     if (!flow.insn_count) {
@@ -51,7 +45,13 @@ static void look_at(struct code_file *file, uint32_t part)
         points_make(&flow, body);
     }
     body->returns = has_way_out(&flow, body);
-    flow_free(&flow, false);
+    if (file->kept_insns + flow.insn_count <= KEPT_MOST) {
+        body->insns = flow.insns;
+        body->insn_count = flow.insn_count;
+        file->kept_insns += flow.insn_count;
+        flow.insns = NULL;
+    }
+    flow_free(&flow);
 }
 
 /* Instructions that were found before are forgotten; what jumps marked stays. */
@@ -65,14 +65,17 @@ static void forget(struct code_file *file, uint32_t part)
 
 static void look_again(struct code_file *file, uint32_t part)
 {
-    for (uint32_t i = 0; i < file->part_count; i++)
-        if (file->parts[i].owner == part) {
-            forget(file, i);
-            file->parts[i].owner = PART_NONE;
+    struct code_body before = file->bodies[part];
+    for (size_t i = 0; i < file->cold_count; i++)
+        if (file->parts[file->cold[i]].owner == part) {
+            forget(file, file->cold[i]);
+            file->parts[file->cold[i]].owner = PART_NONE;
         }
     forget(file, part);
-    forget_body(&file->bodies[part]);
-    look_at(file, part);
+    file->bodies[part] = (struct code_body){0};
+    file->kept_insns -= before.insn_count;
+    look_at(file, part, before.insns, before.insn_count);
+    body_free(&before);
 }
 
 static bool is_procedure(const struct code_file *file, uint32_t part)
@@ -181,11 +184,14 @@ static void look_at_all(struct code_file *file)
     for (uint32_t i = 0; i < file->part_count; i++)
         file->never_returns[i] = name_never_returns(file->parts[i].name);
     for (uint32_t i = 0; i < file->part_count; i++)
+        if (file->parts[i].cold)
+            *VEC_PUSH(file->cold, file->cold_count, file->cold_room) = i;
+    for (uint32_t i = 0; i < file->part_count; i++)
         if (!file->parts[i].cold && is_procedure(file, i))
-            look_at(file, i);
+            look_at(file, i, NULL, 0);
     for (uint32_t i = 0; i < file->part_count; i++) /* that nobody has claimed */
         if (file->parts[i].cold && is_procedure(file, i))
-            look_at(file, i);
+            look_at(file, i, NULL, 0);
     settle_returns(file);
     file_sweep(file);
     settle_held(file);
@@ -193,17 +199,18 @@ static void look_at_all(struct code_file *file)
     relays_find(file);
 }
 
-static int analyse(const char *path, bool lines, const char *build_id, struct code_image *image)
+static int analyse(const char *path, bool lines, const char *debug_dir, const char *build_id,
+                   struct code_image *image)
 {
     struct code_file file = {0};
-    int error = file_load(&file, path);
+    int error = file_load(&file, path, debug_dir);
     if (!error) {
         frames_load(&file);
         imports_load(&file);
         parts_load(&file);
         pointers_mark(&file);
         look_at_all(&file);
-        struct code_lines *table = lines ? lines_load(&file) : NULL;
+        struct code_lines *table = lines ? lines_load(file.module.dwarf) : NULL;
         image_make(image, &file, table, build_id);
         lines_free(table);
     }
@@ -213,18 +220,23 @@ static int analyse(const char *path, bool lines, const char *build_id, struct co
 
 int code_open(const char *path, bool lines, struct code **code)
 {
+    return code_open_with(path, lines, DEBUG_DIRECTORY, code);
+}
+
+int code_open_with(const char *path, bool lines, const char *debug_dir, struct code **code)
+{
     struct code_cache_key key;
     struct code_image image = {0};
     *code = NULL;
     if (access(path, R_OK))
         return -errno;
-    bool keep = cache_key(&key, path, lines);
+    bool keep = cache_key(&key, path, lines, debug_dir);
     if (keep && cache_read(&key, &image) && (*code = image_attach(&image))) {
         (*code)->cached = true;
         return 0;
     }
     image = (struct code_image){0};
-    int error = analyse(path, lines, key.build_id, &image);
+    int error = analyse(path, lines, debug_dir, key.build_id, &image);
     if (error)
         return error;
     if (keep)

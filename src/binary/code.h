@@ -66,6 +66,11 @@ struct code_loop {
     const char *file; /* NULL: not known */
 };
 
+struct code_range { /* code of a loop; what belongs to a loop in it has a range of its own */
+    uint64_t start, end;
+    uint32_t loop;
+};
+
 struct code_function {
     const char *name;    /* linkage name */
     const char *pretty;  /* demangled, or the same */
@@ -87,6 +92,8 @@ struct code {
     size_t point_count;
     struct code_loop *loops;
     size_t loop_count;
+    struct code_range *ranges; /* sorted, disjoint */
+    size_t range_count;
     char build_id[65]; /* hexadecimal; "": none */
     bool cached;       /* came from the cache */
 };
@@ -97,10 +104,15 @@ struct code {
  * -ENOEXEC not an ELF file for this machine, -ENOTSUP (32 bits, another machine).
  */
 int code_open(const char *path, bool lines, struct code **code);
+/* The same with debug files of another directory than /usr/lib/debug. */
+int code_open_with(const char *path, bool lines, const char *debug_dir, struct code **code);
 void code_close(struct code *code); /* accepts NULL */
 
 /* The function that has this address; NULL: none. */
 const struct code_function *code_at(const struct code *code, uint64_t address);
+
+/* The innermost loop that has this address; CODE_NONE. */
+uint32_t code_loop_at(const struct code *code, uint64_t address);
 
 /* Does a glob match its name, the readable one, or an alias? */
 bool code_named(const struct code_function *function, const char *glob);

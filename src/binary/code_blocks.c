@@ -3,6 +3,8 @@
 #include "base/alloc.h"
 #include "binary/code_inner.h"
 
+#include <string.h>
+
 static bool ends_block(const struct insn *i)
 {
     return i->kind == INSN_JUMP || i->kind == INSN_BRANCH || i->kind == INSN_JUMP_INDIRECT ||
@@ -33,11 +35,18 @@ static void add_edge(struct flow *flow, uint32_t from, uint64_t address)
     for (uint32_t i = 0; i < block->next_count; i++)
         if (block->next[i] == to)
             return;
-    size_t room = block->next_room;
-    size_t count = block->next_count;
-    *VEC_PUSH(block->next, count, room) = to;
-    block->next_count = (uint32_t)count;
-    block->next_room = (uint32_t)room;
+    if (block->next_count == block->next_room) {
+        uint32_t *old = block->next == block->two ? NULL : block->next;
+        block->next_room = block->next_room ? block->next_room * 2 : 2;
+        if (block->next_room > 2) {
+            block->next = xrealloc(old, block->next_room, sizeof *block->next);
+            if (!old)
+                memcpy(block->next, block->two, sizeof block->two);
+        } else {
+            block->next = block->two;
+        }
+    }
+    block->next[block->next_count++] = to;
 }
 
 static void add_edges(struct flow *flow, uint32_t b)
@@ -73,7 +82,7 @@ void blocks_make(struct flow *flow)
     if (entry != UINT32_MAX)
         flow->blocks[entry].root = true;
     for (size_t i = 0; i < flow->pad_count; i++) {
-        uint32_t pad = blocks_at(flow, flow->pads[i]);
+        uint32_t pad = blocks_at(flow, flow->pads[i].address);
         if (pad != UINT32_MAX)
             flow->blocks[pad].root = true;
     }

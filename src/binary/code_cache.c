@@ -14,12 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CACHE_MAGIC 0x32656f6c65706f75ull /* with the format's number */
+#define CACHE_MAGIC 0x35656f6c65706f75ull /* with the format's number */
 #define CACHE_MOST  (512ull << 20)        /* bytes of all files together */
 
 struct prefix {
     uint64_t magic, layout, sum, size;
-    uint64_t file_bytes, debug_bytes, debug_time;
+    uint64_t file_bytes;
+    struct module_stamp debug;
 };
 
 static char *directory(void)
@@ -45,7 +46,7 @@ static void hex(char *into, size_t room, const uint8_t *bytes, ssize_t count)
         snprintf(into + i * 2, 3, "%02x", bytes[i]);
 }
 
-bool cache_key(struct code_cache_key *key, const char *path, bool lines)
+bool cache_key(struct code_cache_key *key, const char *path, bool lines, const char *debug_dir)
 {
     struct stat st;
     const void *bytes;
@@ -60,19 +61,11 @@ bool cache_key(struct code_cache_key *key, const char *path, bool lines)
     if (count > 0) {
         hex(key->build_id, sizeof key->build_id, bytes, count);
         key->file_bytes = (uint64_t)st.st_size;
+        key->debug = module_debug_stamp(elf, path, debug_dir);
     }
     elf_end(elf);
     close(fd);
-    if (count < 8)
-        return false;
-    char *debug =
-        xasprintf(DEBUG_DIRECTORY "/.build-id/%.2s/%s.debug", key->build_id, key->build_id + 2);
-    if (!stat(debug, &st)) {
-        key->debug_bytes = (uint64_t)st.st_size;
-        key->debug_time = (uint64_t)st.st_mtime;
-    }
-    free(debug);
-    return true;
+    return count >= 8;
 }
 
 /* Eight bytes at a time: the sum is there against damage, not against anyone's intent. */
@@ -99,8 +92,8 @@ static uint64_t layout(void)
 static bool right_prefix(const struct prefix *p, const struct code_cache_key *key, uint64_t bytes)
 {
     return p->magic == CACHE_MAGIC && p->layout == layout() && p->size == bytes - sizeof *p &&
-           p->file_bytes == key->file_bytes && p->debug_bytes == key->debug_bytes &&
-           p->debug_time == key->debug_time;
+           p->file_bytes == key->file_bytes && p->debug.bytes == key->debug.bytes &&
+           p->debug.time == key->debug.time;
 }
 
 static bool read_all(int fd, void *into, size_t size)
@@ -203,12 +196,11 @@ void cache_write(const struct code_cache_key *key, const struct code_image *imag
     char *dir = directory(), *path = path_of(key);
     struct prefix p = {.magic = CACHE_MAGIC,
                        .layout = layout(),
-                       .sum = sum_of(image->bytes, image->size),
                        .size = image->size,
                        .file_bytes = key->file_bytes,
-                       .debug_bytes = key->debug_bytes,
-                       .debug_time = key->debug_time};
+                       .debug = key->debug};
     if (dir && make_directory(dir)) {
+        p.sum = sum_of(image->bytes, image->size);
         make_room(dir, image->size + sizeof p);
         char *temporary = xasprintf("%s/.new-XXXXXX", dir);
         int fd = mkostemp(temporary, O_CLOEXEC); /* 0600 */

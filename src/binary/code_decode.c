@@ -19,8 +19,7 @@ static const ZydisDecoder *decoder(void)
     return &d;
 }
 
-/* The bit of a register; 0: none that counts (segments, instruction pointer, flags). */
-static uint32_t bit_of(ZydisRegister reg, bool *whole)
+static uint32_t find_bit(ZydisRegister reg, bool *whole)
 {
     *whole = false;
     switch (ZydisRegisterGetClass(reg)) {
@@ -40,6 +39,26 @@ static uint32_t bit_of(ZydisRegister reg, bool *whole)
     ZydisRegister large = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
     ZyanI8 id = ZydisRegisterGetId(large);
     return id >= 0 && id < 16 ? 1u << id : 0;
+}
+
+/* The bit of a register; 0: none that counts (segments, instruction pointer, flags). Asked for
+ * every operand, so it is found out once. */
+static uint32_t bit_of(ZydisRegister reg, bool *whole)
+{
+    static struct {
+        uint32_t bit;
+        bool known, whole;
+    } bits[ZYDIS_REGISTER_MAX_VALUE + 1];
+    if ((unsigned)reg > ZYDIS_REGISTER_MAX_VALUE) {
+        *whole = false;
+        return 0;
+    }
+    if (!bits[reg].known) {
+        bits[reg].bit = find_bit(reg, &bits[reg].whole);
+        bits[reg].known = true;
+    }
+    *whole = bits[reg].whole;
+    return bits[reg].bit;
 }
 
 static void add_register(struct insn *i, ZydisRegister reg, ZyanU8 actions)

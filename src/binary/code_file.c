@@ -89,6 +89,13 @@ static void add_sections(struct code_file *file, Elf *elf)
     }
 }
 
+static int compare_sizes(const void *pa, const void *pb)
+{
+    const struct code_text *a = pa, *b = pb;
+    uint64_t size_a = a->end - a->start, size_b = b->end - b->start;
+    return size_a > size_b ? -1 : size_a < size_b;
+}
+
 static int add_segments(struct code_file *file, Elf *elf)
 {
     size_t count;
@@ -102,14 +109,17 @@ static int add_segments(struct code_file *file, Elf *elf)
     for (size_t i = 0; i < count && !file->text_count; i++)
         if (gelf_getphdr(elf, (int)i, &header) && header.p_type == PT_LOAD && header.p_flags & PF_X)
             add_text(file, header.p_vaddr, header.p_filesz, false, 0);
-    return file->text_count ? 0 : -ENOEXEC;
+    if (!file->text_count)
+        return -ENOEXEC;
+    qsort(file->texts, file->text_count, sizeof *file->texts, compare_sizes);
+    return 0;
 }
 
-int file_load(struct code_file *file, const char *path)
+int file_load(struct code_file *file, const char *path, const char *debug_dir)
 {
     GElf_Ehdr header;
     elf_version(EV_CURRENT);
-    int error = module_open(&file->module, path, NULL, DEBUG_DIRECTORY);
+    int error = module_open(&file->module, path, NULL, debug_dir);
     Elf *elf = file->module.binary.elf;
     if (error || !elf || !gelf_getehdr(elf, &header))
         return -ENOEXEC;
@@ -122,12 +132,12 @@ int file_load(struct code_file *file, const char *path)
     return add_segments(file, elf);
 }
 
-static void body_free(struct code_body *body)
+void body_free(struct code_body *body)
 {
     free(body->points);
     free(body->loops);
-    free(body->loop_parts);
-    free(body->loop_of);
+    free(body->ranges);
+    free(body->insns);
 }
 
 void file_free(struct code_file *file)
@@ -144,6 +154,7 @@ void file_free(struct code_file *file)
     free(file->made);
     free(file->parts);
     free(file->bodies);
+    free(file->cold);
     free(file->never_returns);
     free(file->calls);
     free(file->frames);

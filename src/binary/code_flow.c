@@ -185,11 +185,33 @@ static bool mark(struct flow *flow, const struct insn *i)
     return true;
 }
 
+/* The instruction as it was when the procedure was looked at before, less what was made of it. */
+static bool known_before(struct flow *flow, uint64_t address, struct insn *i)
+{
+    size_t low = flow->known_at;
+    if (low >= flow->known_count || flow->known[low].address != address) {
+        low = 0;
+        for (size_t high = flow->known_count; low < high;) {
+            size_t middle = (low + high) / 2;
+            if (flow->known[middle].address < address)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        if (low == flow->known_count || flow->known[low].address != address)
+            return false;
+    }
+    *i = flow->known[low];
+    i->flags &= (uint8_t) ~(INSN_NO_RETURN | INSN_FALLS_OUT | INSN_CLOBBERS);
+    flow->known_at = low + 1;
+    return true;
+}
+
 static void straight(struct flow *flow, uint64_t address)
 {
     for (bool on = true; on;) {
-        uint8_t *map = file_map(flow->file, address);
         struct code_text *text = file_text(flow->file, address);
+        uint8_t *map = text ? text->map + (address - text->start) : NULL;
         if (!map || !flow_own(flow, address)) {
             fail(flow, "it runs into other code");
             return;
@@ -198,7 +220,8 @@ static void straight(struct flow *flow, uint64_t address)
             return;
         struct insn i;
         uint64_t room = text->end - address;
-        if (!insn_decode(text->bytes + (address - text->start), room, address, &i) ||
+        if ((!known_before(flow, address, &i) &&
+             !insn_decode(text->bytes + (address - text->start), room, address, &i)) ||
             !flow_own(flow, address + i.length - 1)) {
             fail(flow, "it has bytes that are no instruction");
             return;
@@ -247,16 +270,17 @@ static void follow_open(struct flow *flow)
     }
 }
 
-static void add_pad(void *data, uint64_t address)
+static void add_pad(void *data, const struct flow_pad *pad)
 {
     struct flow *flow = data;
+    uint64_t address = pad->address;
     uint8_t *map = file_map(flow->file, address);
     if (!map)
         return;
     *map |= MAP_POINTED;
     if (!flow_own(flow, address) && !claim(flow, parts_find(flow->file, address)))
         return;
-    *VEC_PUSH(flow->pads, flow->pad_count, flow->pad_room) = address;
+    *VEC_PUSH(flow->pads, flow->pad_count, flow->pad_room) = *pad;
     push(flow, address);
 }
 
@@ -271,10 +295,43 @@ static void follow_pads(struct flow *flow, size_t *done)
     }
 }
 
+struct run { /* of instructions that stand behind each other */
+    uint64_t address;
+    size_t first, count;
+};
+
 static int compare(const void *pa, const void *pb)
 {
-    const struct insn *a = pa, *b = pb;
+    const struct run *a = pa, *b = pb;
     return a->address < b->address ? -1 : a->address > b->address;
+}
+
+/* By address. They were found in runs, which are far fewer. */
+static void sort_insns(struct flow *flow)
+{
+    struct run *runs = NULL;
+    size_t count = 0, room = 0, at = 0;
+    bool sorted = true;
+    for (size_t i = 0; i < flow->insn_count; i++) {
+        const struct insn *insn = &flow->insns[i];
+        if (i && insn[-1].address + insn[-1].length == insn->address) {
+            runs[count - 1].count++;
+            continue;
+        }
+        sorted &= !i || insn[-1].address < insn->address;
+        *VEC_PUSH(runs, count, room) =
+            (struct run){.address = insn->address, .first = i, .count = 1};
+    }
+    if (!sorted) {
+        struct insn *insns = xcalloc(flow->insn_count, sizeof *insns);
+        qsort(runs, count, sizeof *runs, compare);
+        for (size_t i = 0; i < count; at += runs[i++].count)
+            memcpy(insns + at, flow->insns + runs[i].first, runs[i].count * sizeof *insns);
+        free(flow->insns);
+        flow->insns = insns;
+        flow->insn_room = flow->insn_count;
+    }
+    free(runs);
 }
 
 /* Code in its range that nothing leads to. */
@@ -303,6 +360,8 @@ void flow_follow(struct flow *flow)
     const struct code_part *part = &flow->file->parts[flow->part];
     size_t done = 0;
     flow->frame = frames_find(flow->file, part->start);
+    flow->insn_room = (part->end - part->start) / 4 + 4; /* most are about that long */
+    flow->insns = xcalloc(flow->insn_room, sizeof *flow->insns);
     *VEC_PUSH(flow->parts, flow->part_count, flow->part_room) = flow->part;
     push(flow, part->start);
     drain(flow);
@@ -311,8 +370,7 @@ void flow_follow(struct flow *flow)
     follow_pads(flow, &done);
     if (flow->open_count && !flow->why)
         follow_open(flow);
-    if (flow->insn_count)
-        qsort(flow->insns, flow->insn_count, sizeof *flow->insns, compare);
+    sort_insns(flow);
     if (!flow->why && flow->doubtful && has_rest(flow))
         flow->why = "it has code that nothing seems to lead to";
 }
@@ -331,18 +389,13 @@ uint32_t flow_find(const struct flow *flow, uint64_t address)
                                                                          : UINT32_MAX;
 }
 
-/* `forget`: it will be looked at again. */
-void flow_free(struct flow *flow, bool forget)
+void flow_free(struct flow *flow)
 {
-    for (size_t i = 0; i < flow->insn_count && forget; i++) {
-        uint8_t *map = file_map(flow->file, flow->insns[i].address);
-        for (uint8_t k = 0; k < flow->insns[i].length; k++)
-            map[k] &= (uint8_t) ~(MAP_START | MAP_INSIDE | MAP_LEADER);
-    }
     for (size_t i = 0; i < flow->table_count; i++)
         free(flow->tables[i].targets);
     for (size_t i = 0; i < flow->block_count; i++)
-        free(flow->blocks[i].next);
+        if (flow->blocks[i].next != flow->blocks[i].two)
+            free(flow->blocks[i].next);
     free(flow->parts);
     free(flow->insns);
     free(flow->todo);

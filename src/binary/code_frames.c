@@ -5,9 +5,9 @@
  */
 #include "base/alloc.h"
 #include "binary/code_inner.h"
+#include "binary/sections.h"
 
 #include <dwarf.h>
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,17 +17,25 @@ struct cursor {
     bool bad;
 };
 
+static void skip(struct cursor *c, uint64_t bytes)
+{
+    if ((uint64_t)(c->end - c->at) < bytes) {
+        c->bad = true;
+        c->at = c->end;
+        return;
+    }
+    c->at += bytes;
+    c->address += bytes;
+}
+
+/* At most eight. */
 static uint64_t take(struct cursor *c, size_t bytes)
 {
     uint64_t value = 0;
-    if ((size_t)(c->end - c->at) < bytes) {
-        c->bad = true;
-        c->at = c->end;
-        return 0;
-    }
-    memcpy(&value, c->at, bytes);
-    c->at += bytes;
-    c->address += bytes;
+    const uint8_t *at = c->at;
+    skip(c, bytes);
+    if (!c->bad)
+        memcpy(&value, at, bytes);
     return value;
 }
 
@@ -144,7 +152,7 @@ static void skip_operands(struct cursor *c, uint8_t op)
     case DW_CFA_expression:
     case DW_CFA_val_expression:
         take_uleb(c);
-        take(c, take_uleb(c));
+        skip(c, take_uleb(c));
         break;
     case DW_CFA_nop: break;
     default: c->bad = true;
@@ -177,7 +185,7 @@ static bool run(struct cursor c, const struct code_frame *f, uint64_t address, s
         case DW_CFA_def_cfa_register: cfa->reg = take_uleb(&c); break;
         case DW_CFA_def_cfa_offset: cfa->offset = (int64_t)take_uleb(&c); break;
         case DW_CFA_def_cfa_expression:
-            take(&c, take_uleb(&c));
+            skip(&c, take_uleb(&c));
             cfa->known = false;
             break;
         case DW_CFA_remember_state:
@@ -277,22 +285,12 @@ static int compare(const void *pa, const void *pb)
 
 void frames_load(struct code_file *file)
 {
-    Elf *elf = file->module.binary.elf;
-    size_t names;
-    Elf_Scn *section = NULL;
-    if (elf_getshdrstrndx(elf, &names))
-        return;
-    while ((section = elf_nextscn(elf, section))) {
-        GElf_Shdr header;
-        const char *name = gelf_getshdr(section, &header) && header.sh_type != SHT_NOBITS
-                               ? elf_strptr(elf, names, header.sh_name)
+    GElf_Shdr header;
+    const uint8_t *bytes = section_named(file->module.binary.elf, ".eh_frame", &header)
+                               ? file_bytes(file, header.sh_addr, header.sh_size)
                                : NULL;
-        const uint8_t *bytes = name && !strcmp(name, ".eh_frame")
-                                   ? file_bytes(file, header.sh_addr, header.sh_size)
-                                   : NULL;
-        if (bytes)
-            read_section(file, bytes, header.sh_size, header.sh_addr);
-    }
+    if (bytes)
+        read_section(file, bytes, header.sh_size, header.sh_addr);
     if (file->frame_count)
         qsort(file->frames, file->frame_count, sizeof *file->frames, compare);
 }
@@ -311,7 +309,7 @@ const struct code_frame *frames_find(const struct code_file *file, uint64_t addr
 }
 
 bool frame_pads(const struct code_file *file, const struct code_frame *f,
-                void (*pad)(void *data, uint64_t address), void *data)
+                void (*take_pad)(void *data, const struct flow_pad *pad), void *data)
 {
     if (!f || !f->lsda)
         return true;
@@ -333,12 +331,13 @@ bool frame_pads(const struct code_file *file, const struct code_frame *f,
         return false;
     c.end = c.at + size;
     while (c.at < c.end && !c.bad) {
-        take_pointer(&c, encoding);
-        take_pointer(&c, encoding);
+        uint64_t start = f->start + take_pointer(&c, encoding);
+        uint64_t length = take_pointer(&c, encoding);
         uint64_t landing = take_pointer(&c, encoding);
         take_uleb(&c);
+        struct flow_pad pad = {.start = start, .end = start + length, .address = base + landing};
         if (landing && !c.bad)
-            pad(data, base + landing);
+            take_pad(data, &pad);
     }
     return !c.bad;
 }

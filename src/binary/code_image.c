@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The result in one piece of memory: head, functions, points, loops, ranges, text. In the file of
- * the cache a pointer is an offset into the text, and 0 is NULL; attaching checks every number,
- * as the file may be damaged.
+ * The result in one piece of memory: head, functions, points, loops, ranges of loops, spans, text.
+ * In the file of the cache a pointer is an offset into the text, and 0 is NULL; attaching checks
+ * every number, as the file may be damaged.
  */
 #include "base/alloc.h"
 #include "base/map.h"
@@ -19,7 +19,7 @@ struct span { /* a part of a function */
 };
 
 struct head {
-    uint64_t functions, points, loops, spans, text; /* how many of each */
+    uint64_t functions, points, loops, ranges, spans, text; /* how many of each */
     char build_id[72];
 };
 
@@ -77,6 +77,14 @@ static bool is_function(const struct code_file *file, uint32_t part)
     return file->parts[part].owner == PART_NONE && file->parts[part].end > file->parts[part].start;
 }
 
+/* Is the loop that one, or in it? */
+static bool within(const struct code_body *body, uint32_t loop, uint32_t outer)
+{
+    while (loop != outer && loop != CODE_NONE)
+        loop = body->loops[loop].parent;
+    return loop == outer;
+}
+
 /* The lines of a loop: those of its blocks in the file of its header, not before the procedure
  * (what is before was inlined from there). */
 static void set_loop_lines(struct maker *m, struct code_loop *loop, const struct code_body *body,
@@ -84,11 +92,11 @@ static void set_loop_lines(struct maker *m, struct code_loop *loop, const struct
 {
     const struct code_line *at = lines_at(lines, loop->header);
     const char *file = at ? at->file : NULL;
-    for (size_t i = 0; i < body->loop_part_count && file; i++) {
-        if (body->loop_of[i] != number)
+    for (size_t i = 0; i < body->range_count && file; i++) {
+        if (!within(body, body->ranges[i].loop, number))
             continue;
-        at = lines_at(lines, body->loop_parts[i][0]);
-        for (; at && at->address < body->loop_parts[i][1]; at = lines_after(lines, at)) {
+        at = lines_at(lines, body->ranges[i].start);
+        for (; at && at->address < body->ranges[i].end; at = lines_after(lines, at)) {
             if (at->file != file || !at->line || at->line < least)
                 continue;
             if (!loop->line || at->line < loop->line)
@@ -153,7 +161,7 @@ static size_t size_of(const struct head *h)
 {
     return sizeof *h + h->functions * sizeof(struct code_function) +
            h->points * sizeof(struct code_point) + h->loops * sizeof(struct code_loop) +
-           h->spans * sizeof(struct span) + h->text;
+           h->ranges * sizeof(struct code_range) + h->spans * sizeof(struct span) + h->text;
 }
 
 static void count_all(struct maker *m, struct head *h)
@@ -164,11 +172,18 @@ static void count_all(struct maker *m, struct head *h)
             continue;
         h->points += m->file->bodies[i].point_count;
         h->loops += m->file->bodies[i].loop_count;
+        h->ranges += m->file->bodies[i].range_count;
     }
     for (uint32_t i = 0; i < m->file->part_count; i++)
         if (m->file->parts[i].owner != PART_NONE)
             m->function_of[i] = m->function_of[m->file->parts[i].owner];
     h->spans = m->file->part_count;
+}
+
+static int compare_ranges(const void *pa, const void *pb)
+{
+    const struct code_range *a = pa, *b = pb;
+    return a->start < b->start ? -1 : a->start > b->start;
 }
 
 void image_make(struct code_image *image, struct code_file *file, const struct code_lines *lines,
@@ -184,16 +199,23 @@ void image_make(struct code_image *image, struct code_file *file, const struct c
     struct code_function *functions = (void *)(bytes + sizeof h);
     struct code_point *points = (void *)(functions + h.functions);
     struct code_loop *loops = (void *)(points + h.points);
-    struct span *spans = (void *)(loops + h.loops);
+    struct code_range *ranges = (void *)(loops + h.loops);
+    struct span *spans = (void *)(ranges + h.ranges);
     for (uint32_t i = 0; i < file->part_count; i++) {
         spans[i] = (struct span){
             .start = file->parts[i].start, .end = file->parts[i].end, .function = m.function_of[i]};
         if (!is_function(file, i))
             continue;
         make_function(&m, i, &functions[done.functions++], &points, &loops, &done, lines);
+        for (size_t k = 0; k < file->bodies[i].range_count; k++) {
+            ranges[done.ranges] = file->bodies[i].ranges[k];
+            ranges[done.ranges++].loop += (uint32_t)done.loops;
+        }
         done.points += file->bodies[i].point_count;
         done.loops += file->bodies[i].loop_count;
     }
+    if (h.ranges) /* cold parts stand elsewhere */
+        qsort(ranges, h.ranges, sizeof *ranges, compare_ranges);
     h.text = m.text.len;
     strncpy(h.build_id, build_id, sizeof h.build_id - 1);
     memcpy(bytes, &h, sizeof h);
@@ -241,6 +263,17 @@ static bool right_window(const struct code_point *p)
     return !least || (p->address - p->window < p->window_bytes && relay == (p->way == CODE_SHORT));
 }
 
+/* Loops around it are of the same function, and there is an end of them. */
+static bool right_parents(const struct code *c, const struct code_loop *l)
+{
+    const struct code_function *f = &c->functions[l->function];
+    uint32_t steps = 0;
+    for (uint32_t at = l->parent; at != CODE_NONE; at = c->loops[at].parent)
+        if (at < f->first_loop || at - f->first_loop >= f->loop_count || ++steps > f->loop_count)
+            return false;
+    return true;
+}
+
 static bool right_points(const struct code *c, const char *text, uint64_t size)
 {
     for (size_t i = 0; i < c->point_count; i++) {
@@ -255,17 +288,21 @@ static bool right_points(const struct code *c, const char *text, uint64_t size)
     for (size_t i = 0; i < c->loop_count; i++) {
         struct code_loop *l = &c->loops[i];
         if (!point_at(&l->file, text, size) || l->function >= c->function_count ||
-            (l->parent != CODE_NONE && l->parent >= c->loop_count))
+            !right_parents(c, l))
             return false;
     }
+    for (size_t i = 0; i < c->range_count; i++)
+        if (c->ranges[i].loop >= c->loop_count)
+            return false;
     return true;
 }
 
 static bool right_sizes(const struct head *h, size_t size)
 {
-    return h->functions <= size && h->points <= size && h->loops <= size && h->spans <= size &&
-           h->functions < CODE_NONE && h->points < CODE_NONE && h->loops < CODE_NONE &&
-           h->text <= size && size_of(h) == size && h->text && !h->build_id[64];
+    return h->functions <= size && h->points <= size && h->loops <= size && h->ranges <= size &&
+           h->spans <= size && h->functions < CODE_NONE && h->points < CODE_NONE &&
+           h->loops < CODE_NONE && h->text <= size && size_of(h) == size && h->text &&
+           !h->build_id[64];
 }
 
 struct code *image_attach(struct code_image *image)
@@ -285,7 +322,9 @@ struct code *image_attach(struct code_image *image)
     c->point_count = h.points;
     c->loops = (void *)(c->points + h.points);
     c->loop_count = h.loops;
-    a->spans = (void *)(c->loops + h.loops);
+    c->ranges = (void *)(c->loops + h.loops);
+    c->range_count = h.ranges;
+    a->spans = (void *)(c->ranges + h.ranges);
     a->span_count = h.spans;
     memcpy(c->build_id, h.build_id, sizeof c->build_id);
     const char *text = (const char *)(a->spans + h.spans);
@@ -322,4 +361,17 @@ const struct code_function *code_at(const struct code *code, uint64_t address)
         a->spans[low - 1].function >= code->function_count)
         return NULL;
     return &code->functions[a->spans[low - 1].function];
+}
+
+uint32_t code_loop_at(const struct code *code, uint64_t address)
+{
+    size_t low = 0, high = code->range_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (code->ranges[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && address < code->ranges[low - 1].end ? code->ranges[low - 1].loop : CODE_NONE;
 }

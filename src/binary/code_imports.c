@@ -3,8 +3,8 @@
  * slot that they jump through; and words of data that point into code. */
 #include "base/alloc.h"
 #include "binary/code_inner.h"
+#include "binary/sections.h"
 
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,14 +52,15 @@ static void load_relocation(struct code_file *file, Elf *elf, Elf_Data *symbols,
     }
 }
 
-static void load_relocations(struct code_file *file, Elf *elf, Elf_Scn *section)
+static void load_relocations(struct code_file *file, Elf *elf, Elf_Scn *section,
+                             const GElf_Shdr *header)
 {
-    GElf_Shdr header, table = {0};
+    GElf_Shdr table = {0};
     GElf_Rela relocation;
     Elf_Data *data = elf_getdata(section, NULL);
-    if (!data || !gelf_getshdr(section, &header))
+    if (!data)
         return;
-    Elf_Scn *link = elf_getscn(elf, header.sh_link);
+    Elf_Scn *link = elf_getscn(elf, header->sh_link);
     Elf_Data *symbols = link && gelf_getshdr(link, &table) && table.sh_type == SHT_DYNSYM
                             ? elf_getdata(link, NULL)
                             : NULL;
@@ -93,12 +94,10 @@ void imports_load(struct code_file *file)
 {
     Elf *elf = file->module.binary.elf;
     Elf_Scn *section = NULL;
-    while ((section = elf_nextscn(elf, section))) {
-        GElf_Shdr header;
-        if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA &&
-            header.sh_flags & SHF_ALLOC)
-            load_relocations(file, elf, section);
-    }
+    GElf_Shdr header;
+    while ((section = section_typed(elf, section, SHT_RELA, &header)))
+        if (header.sh_flags & SHF_ALLOC)
+            load_relocations(file, elf, section, &header);
     if (file->slots.count)
         qsort(file->slots.names, file->slots.count, sizeof *file->slots.names, compare);
     for (size_t i = 0; i < file->text_count; i++)

@@ -59,6 +59,7 @@ struct code_frame { /* an entry of .eh_frame */
 };
 
 #define PART_NONE UINT32_MAX
+struct insn;
 struct code_part { /* a range of code that symbols or unwind tables name */
     uint64_t start, end;
     const char *name;     /* NULL: none */
@@ -78,9 +79,10 @@ struct code_body {             /* what was found out about a procedure */
     size_t point_count, point_room;
     struct code_loop *loops;
     size_t loop_count, loop_room;
-    uint64_t (*loop_parts)[2]; /* address ranges of the blocks of loops, for lines */
-    uint32_t *loop_of;
-    size_t loop_part_count, loop_part_room;
+    struct code_range *ranges; /* `loop`: of the body */
+    size_t range_count, range_room;
+    struct insn *insns; /* by address, in case it is looked at again; NULL: not kept */
+    size_t insn_count;
     bool whole, returns, looked_at;
     const char *why;
 };
@@ -90,7 +92,7 @@ struct code_file {
     bool fixed; /* an executable that is not moved: tables of addresses without relocations */
     struct code_load *loads;
     size_t load_count, load_room;
-    struct code_text *texts;
+    struct code_text *texts; /* the largest first */
     size_t text_count, text_room;
     struct code_names slots, stubs;
     struct code_frame *frames; /* sorted */
@@ -98,6 +100,9 @@ struct code_file {
     struct code_part *parts; /* sorted, disjoint */
     size_t part_count, part_room;
     struct code_body *bodies; /* by part */
+    uint32_t *cold;           /* the parts that are cold */
+    size_t cold_count, cold_room;
+    size_t kept_insns; /* in all bodies */
     struct code_call *calls;
     size_t call_count, call_room;
     bool *never_returns; /* by part */
@@ -137,8 +142,9 @@ struct insn {
 bool insn_decode(const uint8_t *bytes, size_t room, uint64_t address, struct insn *insn);
 
 /* code_file.c. -errno as of code_open. */
-int file_load(struct code_file *file, const char *path);
+int file_load(struct code_file *file, const char *path, const char *debug_dir);
 void file_free(struct code_file *file);
+void body_free(struct code_body *body); /* what it holds */
 /* Bytes at an address, at least `room` of them; NULL: not there. */
 const uint8_t *file_bytes(const struct code_file *file, uint64_t address, size_t room);
 struct code_text *file_text(const struct code_file *file, uint64_t address);
@@ -156,9 +162,12 @@ void frames_load(struct code_file *file);
 const struct code_frame *frames_find(const struct code_file *file, uint64_t address);
 /* Whether the stack pointer is where it was at the entry. 1: yes, 0: no, -1: not known. */
 int frame_is_empty(const struct code_frame *frame, uint64_t address);
-/* Calls `pad` for every landing pad; false: the table is damaged. */
+struct flow_pad { /* where calls in [start, end) come to when something is thrown */
+    uint64_t start, end, address;
+};
+/* Calls `take` for every landing pad; false: the table is damaged. */
 bool frame_pads(const struct code_file *file, const struct code_frame *frame,
-                void (*pad)(void *data, uint64_t address), void *data);
+                void (*take)(void *data, const struct flow_pad *pad), void *data);
 
 /* code_names.c */
 void parts_load(struct code_file *file);
@@ -175,7 +184,8 @@ struct flow_block {
     uint32_t first, count; /* instructions */
     uint32_t *next;        /* blocks that may follow */
     uint32_t next_count, next_room;
-    bool root; /* reached from outside: the entry, landing pads */
+    uint32_t two[2]; /* room for them: few have more */
+    bool root;       /* reached from outside: the entry, landing pads */
     uint32_t live_in, live_out;
 };
 struct flow {
@@ -186,13 +196,15 @@ struct flow {
     size_t part_count, part_room;
     struct insn *insns; /* by address when done */
     size_t insn_count, insn_room;
+    const struct insn *known; /* as it was looked at before, by address */
+    size_t known_count, known_at;
     uint64_t *todo;
     size_t todo_count, todo_room;
     uint64_t *open; /* indirect jumps to be understood */
     size_t open_count, open_room;
     struct flow_table *tables;
     size_t table_count, table_room;
-    uint64_t *pads;
+    struct flow_pad *pads;
     size_t pad_count, pad_room;
     struct flow_block *blocks;
     size_t block_count, block_room;
@@ -207,7 +219,7 @@ struct flow {
 void flow_follow(struct flow *flow);
 bool flow_own(const struct flow *flow, uint64_t address);
 uint32_t flow_find(const struct flow *flow, uint64_t address); /* instruction; UINT32_MAX */
-void flow_free(struct flow *flow, bool forget);
+void flow_free(struct flow *flow);
 /* Where a call or jump leads: part, or PART_NONE and perhaps a name. */
 uint32_t flow_callee(const struct flow *flow, const struct insn *insn, const char **name);
 
@@ -250,10 +262,11 @@ void relays_find(struct code_file *file);
 struct code_lines;
 struct code_line {
     uint64_t address;
-    const char *file;
+    const char *file; /* each path has one pointer */
     uint32_t line;
+    uint32_t order; /* as the line tables have it: of several at one address the last counts */
 };
-struct code_lines *lines_load(const struct code_file *file);
+struct code_lines *lines_load(Dwarf *dwarf); /* accepts NULL */
 const struct code_line *lines_at(const struct code_lines *lines, uint64_t address);
 const struct code_line *lines_after(const struct code_lines *lines, const struct code_line *line);
 void lines_free(struct code_lines *lines);
@@ -272,10 +285,11 @@ struct code *image_attach(struct code_image *image);
 struct code_cache_key {
     char build_id[65];
     bool lines;
-    uint64_t file_bytes, debug_bytes, debug_time;
+    uint64_t file_bytes;
+    struct module_stamp debug;
 };
 /* False: no build-id, so nothing is kept. */
-bool cache_key(struct code_cache_key *key, const char *path, bool lines);
+bool cache_key(struct code_cache_key *key, const char *path, bool lines, const char *debug_dir);
 bool cache_read(const struct code_cache_key *key, struct code_image *image);
 void cache_write(const struct code_cache_key *key, const struct code_image *image);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Source lines by address, from all line tables of a file. */
 #include "base/alloc.h"
+#include "base/map.h"
 #include "base/path.h"
 #include "binary/code_inner.h"
 
@@ -14,17 +15,24 @@ struct code_lines {
     size_t count, room;
     char **files; /* each path once */
     size_t file_count, file_room;
+    struct map by_path;
 };
 
-/* Files of one unit come in runs: the last one is the likely one. */
+static bool same(const void *key, uint32_t value, const void *data)
+{
+    return !strcmp(key, ((const struct code_lines *)data)->files[value]);
+}
+
 static const char *intern(struct code_lines *l, const char *path, const char *directory)
 {
     char *full = path_full(path, directory);
-    for (size_t i = l->file_count; i-- > 0 && l->file_count - i < 64;)
-        if (!strcmp(l->files[i], full)) {
-            free(full);
-            return l->files[i];
-        }
+    uint64_t hash = map_hash(MAP_SEED, full, strlen(full));
+    uint32_t known = map_find(&l->by_path, hash, same, full, l);
+    if (known != MAP_NONE) {
+        free(full);
+        return l->files[known];
+    }
+    map_add(&l->by_path, hash, (uint32_t)l->file_count);
     *VEC_PUSH(l->files, l->file_count, l->file_room) = full;
     return full;
 }
@@ -51,8 +59,12 @@ static void load_unit(struct code_lines *l, Dwarf_Die *unit)
             file = path ? intern(l, path, directory) : NULL;
             last = path;
         }
-        *VEC_PUSH(l->lines, l->count, l->room) = (struct code_line){
-            .address = address, .file = end ? NULL : file, .line = end ? 0 : (uint32_t)number};
+        uint32_t order = (uint32_t)l->count;
+        *VEC_PUSH(l->lines, l->count, l->room) =
+            (struct code_line){.address = address,
+                               .file = end ? NULL : file,
+                               .line = end ? 0 : (uint32_t)number,
+                               .order = order};
     }
 }
 
@@ -64,16 +76,15 @@ static int compare(const void *pa, const void *pb)
         return a->address < b->address ? -1 : 1;
     if (!a->file != !b->file)
         return a->file ? 1 : -1;
-    return a->line < b->line ? -1 : a->line > b->line;
+    return a->order < b->order ? -1 : a->order > b->order;
 }
 
-struct code_lines *lines_load(const struct code_file *file)
+struct code_lines *lines_load(Dwarf *dwarf)
 {
     struct code_lines *l = xcalloc(1, sizeof *l);
     Dwarf_CU *cu = NULL;
     Dwarf_Die unit;
-    while (file->module.dwarf &&
-           dwarf_get_units(file->module.dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0)
+    while (dwarf && dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &unit, NULL) == 0)
         load_unit(l, &unit);
     if (l->count)
         qsort(l->lines, l->count, sizeof *l->lines, compare);
@@ -105,6 +116,7 @@ void lines_free(struct code_lines *l)
     for (size_t i = 0; i < l->file_count; i++)
         free(l->files[i]);
     free(l->files);
+    map_free(&l->by_path);
     free(l->lines);
     free(l);
 }

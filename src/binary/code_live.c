@@ -43,7 +43,7 @@ static uint32_t pads_of(const struct flow *flow)
 {
     uint32_t live = 0;
     for (size_t i = 0; i < flow->pad_count; i++) {
-        uint32_t pad = blocks_at(flow, flow->pads[i]);
+        uint32_t pad = blocks_at(flow, flow->pads[i].address);
         live |= pad == UINT32_MAX ? LIVE_ALL : flow->blocks[pad].live_in;
     }
     return live & ~(CODE_FLAGS | 0x0fc2u); /* the unwinder sets rax and rdx, and keeps the rest */

@@ -20,7 +20,10 @@ struct finder {
     uint32_t *order;  /* blocks, a block behind all that it leads to but for back edges */
     uint32_t *number; /* its place in `order`; UINT32_MAX: not reached */
     uint32_t *above;  /* immediate dominator */
+    uint32_t *first_next, *next; /* successors, landing pads with them */
+    size_t next_room;
     uint32_t *first_before, *before; /* predecessors */
+    bool *root;                      /* reached from outside, not from a block */
     struct loop *loops;
     size_t loop_count, loop_room;
 };
@@ -28,6 +31,59 @@ struct finder {
 static bool in_body(const struct loop *loop, uint32_t block)
 {
     return loop->body[block / 8] >> block % 8 & 1;
+}
+
+static int compare_pads(const void *pa, const void *pb)
+{
+    const struct flow_pad *a = pa, *b = pb;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+/* The block of the landing pad that a call leads to; UINT32_MAX: none. */
+static uint32_t pad_of(const struct flow *flow, uint64_t address)
+{
+    size_t low = 0;
+    for (size_t high = flow->pad_count; low < high;) {
+        size_t middle = (low + high) / 2;
+        if (flow->pads[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && address < flow->pads[low - 1].end ? blocks_at(flow, flow->pads[low - 1].address)
+                                                    : UINT32_MAX;
+}
+
+/* What is thrown in a loop and caught in it stays in the loop: there are edges from calls to their
+ * landing pads. They are no place for a point, so the blocks do not have them. */
+static void set_next(struct finder *f)
+{
+    struct flow *flow = f->flow;
+    size_t count = 0;
+    if (flow->pad_count)
+        qsort(flow->pads, flow->pad_count, sizeof *flow->pads, compare_pads);
+    for (uint32_t b = 0; b < f->count; b++)
+        f->root[b] = flow->blocks[b].root;
+    for (uint32_t b = 0; b < f->count; b++) {
+        const struct flow_block *block = &flow->blocks[b];
+        uint32_t last = UINT32_MAX;
+        f->first_next[b] = (uint32_t)count;
+        for (uint32_t k = 0; k < block->next_count; k++)
+            *VEC_PUSH(f->next, count, f->next_room) = block->next[k];
+        for (uint32_t i = block->first; i < block->first + block->count && flow->pad_count; i++) {
+            bool call =
+                flow->insns[i].kind == INSN_CALL || flow->insns[i].kind == INSN_CALL_INDIRECT;
+            uint32_t pad = call ? pad_of(flow, flow->insns[i].address) : UINT32_MAX;
+            if (pad == UINT32_MAX || pad == last)
+                continue;
+            *VEC_PUSH(f->next, count, f->next_room) = last = pad;
+            f->root[pad] = false;
+        }
+    }
+    f->first_next[f->count] = (uint32_t)count;
+    uint32_t entry = blocks_at(flow, flow->file->parts[flow->part].start);
+    if (entry != UINT32_MAX)
+        f->root[entry] = true;
 }
 
 static void walk_from(struct finder *f, uint32_t root, uint32_t *stack, uint32_t *edge,
@@ -40,9 +96,8 @@ static void walk_from(struct finder *f, uint32_t root, uint32_t *stack, uint32_t
     edge[root] = 0;
     while (depth) {
         uint32_t b = stack[depth - 1];
-        const struct flow_block *block = &f->flow->blocks[b];
-        if (edge[b] < block->next_count) {
-            uint32_t to = block->next[edge[b]++];
+        if (edge[b] < f->first_next[b + 1] - f->first_next[b]) {
+            uint32_t to = f->next[f->first_next[b] + edge[b]++];
             if (edge[to] == UINT32_MAX) {
                 edge[to] = 0;
                 stack[depth++] = to;
@@ -63,7 +118,7 @@ static void set_order(struct finder *f)
     memset(edge, 0xff, (f->count + 1) * sizeof *edge);
     memset(f->number, 0xff, (f->count + 1) * sizeof *f->number);
     for (uint32_t b = f->count; b-- > 0;)
-        if (f->flow->blocks[b].root)
+        if (f->root[b])
             walk_from(f, b, stack, edge, &placed);
     f->number[f->count] = placed;
     f->order[placed] = f->count;
@@ -73,19 +128,16 @@ static void set_order(struct finder *f)
 
 static void set_before(struct finder *f)
 {
-    size_t edges = 0;
-    for (uint32_t b = 0; b < f->count; b++) {
-        edges += f->flow->blocks[b].next_count;
-        for (uint32_t k = 0; k < f->flow->blocks[b].next_count; k++)
-            f->first_before[f->flow->blocks[b].next[k] + 1]++;
-    }
+    size_t edges = f->first_next[f->count];
+    for (size_t k = 0; k < edges; k++)
+        f->first_before[f->next[k] + 1]++;
     for (uint32_t b = 0; b < f->count; b++)
         f->first_before[b + 1] += f->first_before[b];
     f->before = xcalloc(edges, sizeof *f->before);
     uint32_t *filled = xcalloc(f->count + 1, sizeof *filled);
     for (uint32_t b = 0; b < f->count; b++)
-        for (uint32_t k = 0; k < f->flow->blocks[b].next_count; k++) {
-            uint32_t to = f->flow->blocks[b].next[k];
+        for (uint32_t k = f->first_next[b]; k < f->first_next[b + 1]; k++) {
+            uint32_t to = f->next[k];
             f->before[f->first_before[to] + filled[to]++] = b;
         }
     free(filled);
@@ -110,7 +162,7 @@ static void set_dominators(struct finder *f)
         changed = false;
         for (uint32_t n = f->number[f->count]; n-- > 0;) {
             uint32_t b = f->order[n];
-            uint32_t above = f->flow->blocks[b].root ? f->count : UINT32_MAX;
+            uint32_t above = f->root[b] ? f->count : UINT32_MAX;
             for (uint32_t k = f->first_before[b]; k < f->first_before[b + 1]; k++) {
                 uint32_t from = f->before[k];
                 if (f->above[from] != UINT32_MAX)
@@ -234,19 +286,31 @@ static void add_edges(struct finder *f, struct code_body *body, uint32_t number)
     }
 }
 
-static void keep_ranges(struct finder *f, struct code_body *body, uint32_t number)
+static uint32_t innermost(const struct finder *f, uint32_t block)
 {
-    for (uint32_t b = 0; b < f->count; b++) {
+    uint32_t found = CODE_NONE;
+    for (uint32_t i = 0; i < f->loop_count; i++)
+        if (in_body(&f->loops[i], block) &&
+            (found == CODE_NONE || f->loops[i].size < f->loops[found].size))
+            found = i;
+    return found;
+}
+
+static void keep_ranges(struct finder *f, struct code_body *body)
+{
+    for (uint32_t b = 0; b < f->count && f->loop_count; b++) {
         const struct flow_block *block = &f->flow->blocks[b];
         const struct insn *last = &f->flow->insns[block->first + block->count - 1];
-        if (!in_body(&f->loops[number], b))
+        struct code_range range = {.start = f->flow->insns[block->first].address,
+                                   .end = last->address + last->length,
+                                   .loop = innermost(f, b)};
+        struct code_range *before = body->range_count ? &body->ranges[body->range_count - 1] : NULL;
+        if (range.loop == CODE_NONE)
             continue;
-        size_t count = body->loop_part_count, room = body->loop_part_room;
-        *VEC_PUSH(body->loop_of, count, room) = number;
-        uint64_t(*part)[2] =
-            VEC_PUSH(body->loop_parts, body->loop_part_count, body->loop_part_room);
-        (*part)[0] = f->flow->insns[block->first].address;
-        (*part)[1] = last->address + last->length;
+        if (before && before->loop == range.loop && before->end == range.start)
+            before->end = range.end;
+        else
+            *VEC_PUSH(body->ranges, body->range_count, body->range_room) = range;
     }
 }
 
@@ -258,6 +322,9 @@ void loops_find(struct flow *flow, struct code_body *body)
     f.number = xcalloc(places, sizeof *f.number);
     f.above = xcalloc(places, sizeof *f.above);
     f.first_before = xcalloc(places, sizeof *f.first_before);
+    f.first_next = xcalloc(places, sizeof *f.first_next);
+    f.root = xcalloc(places, sizeof *f.root);
+    set_next(&f);
     set_order(&f);
     set_before(&f);
     set_dominators(&f);
@@ -267,10 +334,9 @@ void loops_find(struct flow *flow, struct code_body *body)
             .function = flow->part,
             .parent = parent_of(&f, &f.loops[i]),
             .header = flow->insns[flow->blocks[f.loops[i].header].first].address};
-    for (uint32_t i = 0; i < f.loop_count; i++) {
+    for (uint32_t i = 0; i < f.loop_count; i++)
         add_edges(&f, body, i);
-        keep_ranges(&f, body, i);
-    }
+    keep_ranges(&f, body);
     for (size_t i = 0; i < f.loop_count; i++)
         free(f.loops[i].body);
     free(f.loops);
@@ -279,4 +345,7 @@ void loops_find(struct flow *flow, struct code_body *body)
     free(f.above);
     free(f.first_before);
     free(f.before);
+    free(f.first_next);
+    free(f.next);
+    free(f.root);
 }

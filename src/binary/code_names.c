@@ -4,10 +4,10 @@
  * silent. */
 #include "base/alloc.h"
 #include "binary/code_inner.h"
+#include "binary/sections.h"
 
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,12 +50,10 @@ static void add(struct code_file *file, struct list *list, const GElf_Sym *s, ui
 static void load_symbols(struct code_file *file, struct list *list, Elf *elf, GElf_Word type)
 {
     Elf_Scn *section = NULL;
-    while (elf && (section = elf_nextscn(elf, section))) {
-        GElf_Shdr header;
+    GElf_Shdr header;
+    while ((section = section_typed(elf, section, type, &header))) {
         GElf_Sym symbol;
-        Elf_Data *data = gelf_getshdr(section, &header) && header.sh_type == type
-                             ? elf_getdata(section, NULL)
-                             : NULL;
+        Elf_Data *data = elf_getdata(section, NULL);
         size_t entry = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
         for (size_t i = 0; data && entry && i < data->d_size / entry; i++)
             if (gelf_getsym(data, (int)i, &symbol))
@@ -72,29 +70,15 @@ static int no_debug_file(Dwfl_Module *module, void **data, const char *name, Dwa
     return -1;
 }
 
-static bool has_section(Elf *elf, const char *wanted)
-{
-    size_t names;
-    Elf_Scn *section = NULL;
-    if (elf_getshdrstrndx(elf, &names))
-        return false;
-    while ((section = elf_nextscn(elf, section))) {
-        GElf_Shdr header;
-        const char *name =
-            gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
-        if (name && !strcmp(name, wanted))
-            return true;
-    }
-    return false;
-}
-
 /* libdwfl unpacks .gnu_debugdata. */
 static void load_small(struct code_file *file, struct list *list, const char *path)
 {
     static const Dwfl_Callbacks callbacks = {.find_debuginfo = no_debug_file,
                                              .section_address = dwfl_offline_section_address};
-    Dwfl *dwfl =
-        has_section(file->module.binary.elf, ".gnu_debugdata") ? dwfl_begin(&callbacks) : NULL;
+    GElf_Shdr header;
+    Dwfl *dwfl = section_named(file->module.binary.elf, ".gnu_debugdata", &header)
+                     ? dwfl_begin(&callbacks)
+                     : NULL;
     Dwfl_Module *module = dwfl ? dwfl_report_offline(dwfl, "", path, -1) : NULL;
     GElf_Addr bias = 0;
     if (module && dwfl_report_end(dwfl, NULL, NULL) == 0 && dwfl_module_getelf(module, &bias)) {

@@ -3,11 +3,11 @@
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "binary/sections.h"
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <libgen.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -64,14 +64,20 @@ static bool may_be(const struct module_file *file, const char *build_id)
     return same;
 }
 
-static bool open_by_build_id(struct module_file *file, const char *build_id, const char *debug_dir)
+/* Where the debug file with this build-id would be; NULL: nowhere. */
+static char *build_id_place(const char *build_id, const char *debug_dir)
 {
     /* It becomes part of a path, so nothing but digits. */
     if (!build_id || strlen(build_id) < 3 ||
         strspn(build_id, "0123456789abcdefABCDEF") != strlen(build_id))
-        return false;
-    char *path = xasprintf("%s/.build-id/%.2s/%s.debug", debug_dir, build_id, build_id + 2);
-    bool opened = file_open(file, path);
+        return NULL;
+    return xasprintf("%s/.build-id/%.2s/%s.debug", debug_dir, build_id, build_id + 2);
+}
+
+static bool open_by_build_id(struct module_file *file, const char *build_id, const char *debug_dir)
+{
+    char *path = build_id_place(build_id, debug_dir);
+    bool opened = path && file_open(file, path);
     free(path);
     if (opened && !may_be(file, build_id)) {
         file_close(file);
@@ -105,45 +111,75 @@ static bool has_crc(int fd, uint32_t wanted)
     return got == 0 && ~crc == wanted;
 }
 
+enum { LINK_PLACES = 3 };
+
+/* Where the file that .gnu_debuglink names may be, to be freed; false: it names none. */
+static bool link_places(Elf *binary, const char *path, const char *debug_dir,
+                        char *places[LINK_PLACES], GElf_Word *crc)
+{
+    const char *link = dwelf_elf_gnu_debuglink(binary, crc);
+    char *real = link && *link && !strchr(link, '/') ? realpath(path, NULL) : NULL;
+    if (real) {
+        const char *dir = dirname(real);
+        places[0] = xasprintf("%s/%s", dir, link);
+        places[1] = xasprintf("%s/.debug/%s", dir, link);
+        places[2] = xasprintf("%s%s/%s", debug_dir, dir, link);
+    }
+    free(real);
+    return real != NULL;
+}
+
 static bool open_by_debuglink(struct module_file *file, Elf *binary, const char *path,
                               const char *debug_dir)
 {
+    char *places[LINK_PLACES];
     GElf_Word crc;
-    const char *link = dwelf_elf_gnu_debuglink(binary, &crc);
-    char *real = realpath(path, NULL);
     bool opened = false;
-    if (link && *link && !strchr(link, '/') && real) {
-        char *dir = dirname(real);
-        char *places[] = {xasprintf("%s/%s", dir, link), xasprintf("%s/.debug/%s", dir, link),
-                          xasprintf("%s%s/%s", debug_dir, dir, link)};
-        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-            if (!opened && file_open(file, places[i])) {
-                opened = has_crc(file->fd, crc);
-                if (!opened)
-                    file_close(file);
-            }
+    if (!link_places(binary, path, debug_dir, places, &crc))
+        return false;
+    for (int i = 0; i < LINK_PLACES; i++) {
+        if (!opened && file_open(file, places[i])) {
+            opened = has_crc(file->fd, crc);
+            if (!opened)
+                file_close(file);
+        }
+        free(places[i]);
+    }
+    return opened;
+}
+
+static void add_stamp(struct module_stamp *stamp, const char *path)
+{
+    struct stat st;
+    if (!path || stat(path, &st))
+        return;
+    stamp->bytes += (uint64_t)st.st_size;
+    stamp->time =
+        stamp->time * 31 + (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+}
+
+struct module_stamp module_debug_stamp(Elf *elf, const char *path, const char *debug_dir)
+{
+    struct module_stamp stamp = {0};
+    char *places[LINK_PLACES], *build_id = build_id_of(elf);
+    char *place = build_id_place(build_id, debug_dir);
+    GElf_Word crc;
+    add_stamp(&stamp, place);
+    if (link_places(elf, path, debug_dir, places, &crc))
+        for (int i = 0; i < LINK_PLACES; i++) {
+            add_stamp(&stamp, places[i]);
             free(places[i]);
         }
-    }
-    free(real);
-    return opened;
+    free(place);
+    free(build_id);
+    return stamp;
 }
 
 static bool has_debug_info(Elf *elf)
 {
-    size_t names;
-    Elf_Scn *section = NULL;
-    if (elf_getshdrstrndx(elf, &names))
-        return false;
-    while ((section = elf_nextscn(elf, section))) {
-        GElf_Shdr header;
-        if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
-            continue;
-        const char *name = elf_strptr(elf, names, header.sh_name);
-        if (name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
-            return true;
-    }
-    return false;
+    GElf_Shdr header;
+    return section_named(elf, ".debug_info", &header) ||
+           section_named(elf, ".zdebug_info", &header);
 }
 
 static void find_dwarf(struct module *module, const char *path, const char *debug_dir)

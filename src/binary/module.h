@@ -5,6 +5,7 @@
 
 #include <elfutils/libdw.h>
 #include <libelf.h>
+#include <stdint.h>
 
 struct module_file {
     int fd;
@@ -23,5 +24,12 @@ struct module {
 int module_open(struct module *module, const char *path, const char *build_id,
                 const char *debug_dir);
 void module_close(struct module *module);
+
+/* What changes when a debug file comes, goes or is replaced: size and time of whatever is in the
+ * places where one is searched for; both 0: nothing is. Opens no file. */
+struct module_stamp {
+    uint64_t bytes, time;
+};
+struct module_stamp module_debug_stamp(Elf *elf, const char *path, const char *debug_dir);
 
 #endif

@@ -2,9 +2,9 @@
 #include "binary/symbols.h"
 
 #include "base/alloc.h"
+#include "binary/sections.h"
 
 #include <dlfcn.h>
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,11 +28,10 @@ static uint64_t end_of(Elf *elf, const GElf_Sym *symbol)
                : symbol->st_value;
 }
 
-static void load_section(struct symbols *s, Elf *elf, Elf_Scn *section)
+static void load_section(struct symbols *s, Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
 {
-    GElf_Shdr header;
     Elf_Data *data = elf_getdata(section, NULL);
-    if (!data || !gelf_getshdr(section, &header) || !header.sh_entsize)
+    if (!data || !header->sh_entsize)
         return;
     size_t entry = gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT);
     for (size_t i = 0; entry && i < data->d_size / entry; i++) {
@@ -40,7 +39,7 @@ static void load_section(struct symbols *s, Elf *elf, Elf_Scn *section)
         if (!gelf_getsym(data, (int)i, &symbol))
             break;
         int type = GELF_ST_TYPE(symbol.st_info);
-        const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
+        const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
         if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol.st_shndx == SHN_UNDEF || !name ||
             !*name)
             continue;
@@ -54,11 +53,9 @@ static void load_section(struct symbols *s, Elf *elf, Elf_Scn *section)
 static void load_type(struct symbols *s, Elf *elf, GElf_Word type)
 {
     Elf_Scn *section = NULL;
-    while (elf && (section = elf_nextscn(elf, section))) {
-        GElf_Shdr header;
-        if (gelf_getshdr(section, &header) && header.sh_type == type)
-            load_section(s, elf, section);
-    }
+    GElf_Shdr header;
+    while ((section = section_typed(elf, section, type, &header)))
+        load_section(s, elf, section, &header);
 }
 
 static int compare(const void *pa, const void *pb)

@@ -3,10 +3,10 @@
 
 #include "base/alloc.h"
 #include "binary/module.h"
+#include "binary/sections.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,31 +14,10 @@
 
 enum { BYTES_MAX = 1 << 30 }; /* what a compressed section may claim to hold */
 
-/* NULL: the file has none, or it is elsewhere. */
-static Elf_Scn *find_section(Elf *elf)
+static int contents(Elf_Scn *section, const GElf_Shdr *header, const char **text, size_t *length)
 {
-    size_t names;
-    Elf_Scn *section = NULL;
-    if (!elf || elf_getshdrstrndx(elf, &names))
-        return NULL;
-    while ((section = elf_nextscn(elf, section))) {
-        GElf_Shdr header;
-        if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
-            continue;
-        const char *name = elf_strptr(elf, names, header.sh_name);
-        if (name && !strcmp(name, UNIT_SECTION))
-            return section;
-    }
-    return NULL;
-}
-
-static int contents(Elf_Scn *section, const char **text, size_t *length)
-{
-    GElf_Shdr header;
     GElf_Chdr compressed;
-    if (!gelf_getshdr(section, &header))
-        return -EPROTO;
-    if (header.sh_flags & SHF_COMPRESSED &&
+    if (header->sh_flags & SHF_COMPRESSED &&
         (!gelf_getchdr(section, &compressed) || compressed.ch_size > BYTES_MAX ||
          elf_compress(section, 0, 0) < 0))
         return -EPROTO;
@@ -91,10 +70,11 @@ int tables_read(struct tables *tables, const char *path, const char *build_id,
     int error = module_open(&module, path, build_id, debug_dir ? debug_dir : "/usr/lib/debug");
     if (error)
         return why(path, build_id);
-    Elf_Scn *section = find_section(module.binary.elf);
+    GElf_Shdr header;
+    Elf_Scn *section = section_named(module.binary.elf, UNIT_SECTION, &header);
     if (!section)
-        section = find_section(module.debug.elf);
-    error = section ? contents(section, &text, &length) : -ENODATA;
+        section = section_named(module.debug.elf, UNIT_SECTION, &header);
+    error = section ? contents(section, &header, &text, &length) : -ENODATA;
     if (!error)
         error = decode(tables, text, length);
     if (!error && !tables->count)

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -98,6 +99,13 @@ static void put_node(struct strbuf *out, const struct unit_node *n)
     put_text(out, n->name);
     put_text(out, n->linkage);
     strbuf_puts(out, "\n");
+}
+
+bool unit_communication(const char *name)
+{
+    name += *name == 'P';
+    return !strncmp(name, "MPI_", 4) && isupper((unsigned char)name[4]) &&
+           (islower((unsigned char)name[5]) || name[5] == '_');
 }
 
 void unit_encode(const struct unit *unit, struct strbuf *out)

@@ -20,6 +20,8 @@
 #include "base/strbuf.h"
 #include "graph/graph.h"
 
+#include <stdbool.h>
+
 #define UNIT_SECTION ".loupe.graph"
 #define UNIT_FORMAT  1
 
@@ -64,6 +66,9 @@ void unit_free(struct unit *unit); /* what it holds, not the unit itself */
 
 /* The key of a procedure in a site table (loupe-probe.h), from its linkage name. */
 uint64_t unit_key(const char *linkage);
+
+/* Is a call of this name a communication statement: MPI_Send, PMPI_Wait? */
+bool unit_communication(const char *name);
 
 void unit_encode(const struct unit *unit, struct strbuf *out);
 /* Reads the block at the start of `text` and says in `used` how long it is. Zero bytes before it

@@ -51,13 +51,6 @@ static const char *const binding[] = {"*((used))*",     "*::used]]*",      "*((r
                                       "*((destructor*", "*::destructor*",  "*((alias(*",
                                       "*((ifunc(*",     "*((weak*",        NULL};
 
-static bool is_communication(const char *name)
-{
-    name += *name == 'P';
-    return !strncmp(name, "MPI_", 4) && isupper((unsigned char)name[4]) &&
-           (islower((unsigned char)name[5]) || name[5] == '_');
-}
-
 static bool says(const char *declaration, const char *word)
 {
     size_t length = strlen(word);
@@ -136,7 +129,7 @@ static struct callee describe(const struct source *source, CXCursor declaration)
     struct callee c = {.declaration = declaration,
                        .name = name_qualified(declaration),
                        .linkage = name_linkage(declaration, source->id)};
-    c.communication = is_communication(plain);
+    c.communication = unit_communication(plain);
     if (c.communication && *plain == 'P') {
         free(c.name);
         c.name = xstrdup(plain + 1);

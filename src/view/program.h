@@ -10,8 +10,12 @@
  *   T_pl, T_pcom  [procedure loop], [procedure communication]
  *   T_pc          [procedure call called procedure]
  *   T_ll, T_lcom, T_lc   the same for what stands in a loop
- * each named by its line, with the file where there are several. */
-void view_program_text(const struct program *program, struct strbuf *out);
-void view_program_json(const struct program *program, const char *binary, struct strbuf *out);
+ * each named by its line, with the file where there are several.
+ * `glob` (NULL: all): procedures with such a name, and what stands in them. What has no line is
+ * named instead. Returns how many procedures there were. */
+size_t view_program_text(const struct program *program, const char *glob, struct strbuf *out);
+/* `from`: "source" or "machine code". */
+size_t view_program_json(const struct program *program, const char *glob, const char *binary,
+                         const char *from, struct strbuf *out);
 
 #endif

@@ -16,6 +16,7 @@ import time
 
 BUILD = sys.argv[1]
 LOUPE = os.path.join(BUILD, "src/cli/loupe")
+SHARES = os.path.join(BUILD, "tests/bench/shares")
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "probe.c")
 ROUNDS, FUNCTIONS, PROCESSES = 5, 20000, 64
 
@@ -148,6 +149,8 @@ def insertion(pids, env):
 def pauses(tmp):
     program = many(tmp)
     env = dict(os.environ, XDG_CACHE_HOME=os.path.join(tmp, "cache"))
+    print(subprocess.run([SHARES, program], capture_output=True, text=True, check=True).stdout.split(
+        "\n", 1)[1].rstrip())
     target = Target([program])
     first = insertion([target.pid], env)
     rest = [insertion([target.pid], env) for _ in range(11)]

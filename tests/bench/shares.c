@@ -7,10 +7,13 @@
 #include <string.h>
 #include <time.h>
 
+enum { AGAIN = 9 };
+
+/* Of the processor: others may be at work too. */
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -73,18 +76,23 @@ int main(int argc, char **argv)
         struct code *code = NULL;
         double begin = now();
         int error = code_open(argv[i], false, &code);
-        double took = now() - begin;
+        double took = now() - begin, least = 1e9;
         printf("%s\n", argv[i]);
         if (error) {
             printf("         %s\n", strerror(-error));
             continue;
         }
         shares(code);
-        code_close(code);
-        begin = now();
-        error = code_open(argv[i], false, &code);
-        printf("%8.1f ms, %s%.1f ms\n", took * 1e3, code && code->cached ? "cached " : "again ",
-               (now() - begin) * 1e3);
+        bool cached = false;
+        for (int k = 0; k < AGAIN; k++) {
+            code_close(code);
+            begin = now();
+            error = code_open(argv[i], false, &code);
+            least = now() - begin < least ? now() - begin : least;
+            cached = !error && code->cached;
+        }
+        printf("%8.1f ms of CPU time; %s%.1f ms (least of %d)\n", took * 1e3,
+               cached ? "cached " : "again ", least * 1e3, AGAIN);
         code_close(code);
     }
     char *clean = NULL;

@@ -65,8 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size -= used;
     }
     program_finish(&program);
-    view_program_text(&program, &out);
-    view_program_json(&program, "any", &out);
+    view_program_text(&program, NULL, &out);
+    view_program_json(&program, "*a*", "any", "source", &out);
     program_free(&program);
     strbuf_free(&out);
     return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the analysis of a file, a line per function, point and loop: code-dump FILE [lines] */
+/* Prints the analysis of a file, a line per function, point and loop:
+ * code-dump FILE [lines [DEBUG-DIRECTORY]] */
 #include "binary/code.h"
 
 #include <inttypes.h>
@@ -13,7 +14,9 @@ static const char *const ways[] = {"jump", "short", "trap", "never"};
 int main(int argc, char **argv)
 {
     struct code *c;
-    int error = argc > 1 ? code_open(argv[1], argc > 2, &c) : -1;
+    int error = argc > 3   ? code_open_with(argv[1], true, argv[3], &c)
+                : argc > 1 ? code_open(argv[1], argc > 2, &c)
+                           : -1;
     if (error) {
         printf("error %s\n", strerror(-error));
         return 1;

@@ -23,6 +23,7 @@ class Function:
     def __init__(self, fields):
         self.name, self.start, self.end = fields[1], int(fields[2], 16), int(fields[3], 16)
         self.whole, self.returns = fields[4] == "whole=1", fields[5] == "returns=1"
+        self.line = int(fields[7][5:])
         self.points, self.loops = [], []
 
     def count(self, kind):
@@ -35,8 +36,8 @@ class Function:
         return sorted(p["callee"] for p in self.points if p["kind"] == "exit")
 
 
-def analyse(dump, path, env):
-    output = subprocess.run([dump, path, "lines"], text=True, env=env, check=True,
+def analyse(dump, path, env, *debug):
+    output = subprocess.run([dump, path, "lines", *debug], text=True, env=env, check=True,
                             stdout=subprocess.PIPE).stdout
     functions, last = {}, None
     for fields in map(str.split, output.splitlines()):
@@ -86,8 +87,61 @@ def check_cc(f, label):
     ok(catcher.whole and catcher.returns, f"{label}: catcher is understood")
     ok("__cxa_begin_catch" in catcher.calls() and "__cxa_end_catch" in catcher.calls(),
        f"{label}: code behind a landing pad was seen", catcher.calls())
+    retries = f[next(n for n in f if n.startswith("_Z7retries"))]
+    ok(len(retries.loops) == 1 and retries.count("loop-next") >= 1,
+       f"{label}: a loop that catches what is thrown in it is a loop", retries.loops)
     thrower = f[next(n for n in f if n.startswith("_Z7thrower"))]
     ok(thrower.whole and not thrower.returns, f"{label}: thrower does not return")
+
+
+def check_cold(f, label):
+    hot = f.get("hot")
+    ok(hot and hot.whole and "hot.cold" not in f, f"{label}: hot has its cold part", list(f))
+    if hot:
+        away = [p for p in hot.points if p["kind"] == "call" and not hot.start <= p["at"] < hot.end]
+        ok(hot.calls() == ["rare", "rare"] and len(away) == 2,
+           f"{label}: the calls in it are calls of hot", hot.points)
+
+
+def without_names(path, work):
+    """A copy without symbols and lines, and the file that has these."""
+    debug, bare = os.path.join(work, "program.debug"), os.path.join(work, "bare")
+    build(["objcopy", "--only-keep-debug", path, debug])
+    build(["objcopy", "--strip-all", path, bare])
+    return debug, bare
+
+
+def check_debug_files(dump, path, work, env):
+    """Names and lines of a stripped program: none, by build-id, by link, and from the small symbol
+    table that some systems leave in it."""
+    debug, bare = without_names(path, work)
+    empty = os.path.join(work, "no-such-directory")
+    ok("local" not in analyse(dump, bare, env, empty), "stripped: the name of a static procedure is gone")
+    note = subprocess.run(["readelf", "-n", path], stdout=subprocess.PIPE, text=True, check=True).stdout
+    build_id = note.split("Build ID:")[1].split()[0]
+    place = os.path.join(work, "debug", ".build-id", build_id[:2])
+    os.makedirs(place)
+    shutil.copy(debug, os.path.join(place, build_id[2:] + ".debug"))
+    found = analyse(dump, bare, env, os.path.join(work, "debug")).get("local")
+    ok(found and found.line, "a debug file by build-id gives name and line, though the cache had neither")
+    linked = os.path.join(work, "linked")
+    build(["objcopy", "--add-gnu-debuglink=" + debug, bare, linked])
+    found = analyse(dump, linked, env, empty).get("local")
+    ok(found and found.line, "so does one by debug link")
+    with open(debug, "ab") as file:
+        file.write(b"x")
+    ok("local" not in analyse(dump, linked, env, empty), "one with another checksum does not")
+    check_small(dump, path, bare, work, env)
+
+
+def check_small(dump, path, bare, work, env):
+    small, packed = os.path.join(work, "small"), os.path.join(work, "packed")
+    build(["objcopy", "--only-keep-debug", path, small])
+    build(["objcopy", "-S", "--keep-symbol=local", "--remove-section=.comment", small])
+    build(["xz", "-f", small])
+    build(["objcopy", f"--add-section=.gnu_debugdata={small}.xz", bare, packed])
+    found = analyse(dump, packed, env, os.path.join(work, "no-such-directory")).get("local")
+    ok(found and found.whole, "the symbols of .gnu_debugdata are read")
 
 
 def check_asm(f):
@@ -113,6 +167,8 @@ def check_asm(f):
         point = next(p for p in f[name].points if p["kind"] == "exit")
         ok(point["way"] == "short" and point["bytes"] <= length and
            point["relay_bytes"] >= 5, f"asm: {name}: a short jump and a relay", point)
+    ok(f["described"].whole and f["described"].count("exit") == 1,
+       "asm: a long expression in the unwind table is passed over", f["described"].points)
     held = f["held_leaf"].points[0]["live"]
     ok(held >> 1 & 1, "asm: what the caller holds in rcx is live in the called one", hex(held))
 
@@ -159,6 +215,13 @@ def main():
             for level in ["-O0", "-O2"]:
                 build([compiler, level, "-g", "-fno-inline", f"{fixtures}/throws.cc", "-o", out])
                 check_cc(analyse(dump, out, env), f"{compiler} {level}")
+        build(["gcc", "-O2", "-g", "-Wl,--build-id", f"{fixtures}/cold.c", "-o", out])
+        names = subprocess.run(["nm", out], stdout=subprocess.PIPE, text=True, check=True).stdout
+        ok(" hot.cold" in names, "gcc has made a cold part")
+        check_cold(analyse(dump, out, env), "by symbols")
+        check_debug_files(dump, out, work, env)
+        build(["gcc", "-O2", "-shared", "-fPIC", "-s", "-Wl,--build-id", f"{fixtures}/cold.c", "-o", out])
+        check_cold(analyse(dump, out, env), "by unwind tables")
         build(["gcc", "-shared", "-Wl,--build-id", f"{fixtures}/odd.S", "-o", out])
         check_asm(analyse(dump, out, env))
         check_cache(dump, out, env)

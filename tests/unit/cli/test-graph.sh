@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# loupe graph: the tables of hand-made units, as text and JSON; what is no such file is refused.
+# loupe graph: the tables of hand-made units, as text and JSON, and those of machine code; what is no
+# such file is refused.
 # shellcheck disable=SC1091,SC2154,SC2317 # lib.sh sets the variables and calls the functions
 golden=$(realpath "$(dirname "$0")/../../golden")
 . "$(dirname "$0")/lib.sh"
+export XDG_CACHE_HOME="$scratch/cache"
 
 # block ID SITES: a unit of the lines on standard input, with | for tabs
 block() {
@@ -88,6 +90,36 @@ run "$loupe" graph stripped
 printf '%s\n' "$out" >got
 check "stripped: from the separate debug file" diff "$golden/graph-units.txt" got
 
+# Figure 12's program, compiled plainly.
+cp "$golden/../programs/source/fig12.c" .
+cc -g -O0 fig12.c -o plain
+run "$loupe" graph plain
+printf '%s\n' "$out" >got
+check "machine code: the tree and the tables of the paper" diff "$golden/graph-machine.txt" got
+note() { has "$err" "from machine code" && lines "$err" 1; }
+check "and a note that it comes from there" note
+run "$loupe" graph --json plain
+json() { has "$out" '"from":"machine code"' && has "$out" '"T_ll":[['; }
+check "the same as JSON" json
+cc -g -O2 -shared -fPIC fig12.c -o libplain.so
+run "$loupe" graph libplain.so --procedure 'P[34]'
+only() { is "$status" 0 && has "$out" "procedure P3" && has "$out" "call P4 -> 15" && ! has "$out" "main" >/dev/null; }
+check "of a library, two procedures only" only
+run "$loupe" graph figure12.o --procedure P3 --source
+source_only() { is "$status" 0 && has "$out" "T_pc [8 10 15]" && ! has "$out" "P1" >/dev/null && is "$err" ""; }
+check "of static tables as well" source_only
+run "$loupe" graph --all plain
+all() { has "$out" "_start" && has "$out" "call __libc_start_main"; }
+check "--all has what surrounds the program" all
+cc -O1 fig12.c -o without
+run "$loupe" graph without
+lineless() { is "$status" 0 && has "$out" "procedure P3" && has "$err" "-g"; }
+check "without debug information: names, no lines" lineless
+strip libplain.so
+run "$loupe" graph libplain.so
+stripped() { is "$status" 0 && has "$out" "procedure P3" && has "$err" "stripped"; }
+check "stripped: the exported names, and why there is no more" stripped
+
 refuses() {
     what=$1 part=$2
     shift 2
@@ -96,8 +128,17 @@ refuses() {
     check "$what" refusal
 }
 rm both.debug
-refuses "stripped and no debug file" "not built with loupe cc" stripped
-refuses "a program without the section" "not built with loupe cc" "$helper"
+refuses "stripped and no debug file" "not built with loupe cc" stripped --source
+refuses "a program without the section" "not built with loupe cc" "$helper" --source
+refuses "either way" "either --source or --machine" plain --source --machine
+refuses "no such procedure" "no procedure nosuch" plain --procedure nosuch
+cc -c fig12.c -o plain.o
+refuses "an object file" "no program or library" plain.o
+cc -Wl,--build-id=none fig12.c -o foreign
+printf '\003' | dd of=foreign bs=1 seek=18 conv=notrunc 2>/dev/null # e_machine
+refuses "a program of 32-bit x86" "32-bit x86" foreign
+printf '\267' | dd of=foreign bs=1 seek=18 conv=notrunc 2>/dev/null
+refuses "another processor's" "another processor" foreign
 refuses "no such file" "nosuch: no such file" nosuch
 refuses "a text" "main.c is not an ELF file" main.c
 refuses "a directory" "directory" .
