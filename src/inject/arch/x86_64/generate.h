@@ -38,6 +38,15 @@ struct piece {
     uint64_t join;           /* behind the uses */
 };
 
+/* The call of the runtime for a probe, behind everything else. */
+struct record_slow {
+    const struct emit_record *record;
+    bool enter;
+    bool saved; /* registers are: the stack is where it has to be */
+    struct label from;
+    uint64_t back;
+};
+
 enum { PIECES = 2 * EMIT_POINTS, ASIDES = 64 };
 
 struct generate {
@@ -52,6 +61,8 @@ struct generate {
     struct piece pieces[PIECES];
     size_t piece_count;
     struct piece piece; /* the one that is being made */
+    struct record_slow records[PIECES];
+    size_t record_count;
 };
 
 /* Remembers the first error. */
@@ -99,5 +110,10 @@ uint64_t block_address(const struct emit_point *p, size_t block);
 void generate_piece(struct generate *g, const struct emit_point *p, bool after, uint32_t live,
                     bool called);
 void generate_pieces(struct generate *g); /* the same for the shared block */
+
+/* record.c: a probe of the runtime; and what they call. */
+void generate_record(struct generate *g, const struct emit_record *record, enum code_kind kind,
+                     uint32_t live);
+void generate_records(struct generate *g);
 
 #endif
