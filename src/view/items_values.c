@@ -88,17 +88,48 @@ static bool is_unknown(const struct item *item)
     return item->kind == GRAPH_CALL && item->node == GRAPH_NONE;
 }
 
+/*
+ * All entries of a procedure whose probe was inserted have a return address. Where only a sample
+ * was looked at, how many came from each is an estimate, and those since the last sample are
+ * missing: they are divided as the others were, the rest goes to who has most.
+ */
+static void share_entries(struct accounting *a, uint32_t procedure)
+{
+    const struct item *list = a->items->list;
+    uint64_t entries = a->accounts[procedure].v.count, known = 0, given = 0;
+    uint32_t most = list[procedure].unknown;
+    for (uint32_t i = 0; i < a->items->count; i++)
+        if (list[i].kind == GRAPH_CALL && list[i].callee == procedure) {
+            known += a->accounts[i].v.count;
+            most = a->accounts[i].v.count > a->accounts[most].v.count ? i : most;
+        }
+    if (known == entries)
+        return;
+    for (uint32_t i = 0; known && i < a->items->count; i++)
+        if (list[i].kind == GRAPH_CALL && list[i].callee == procedure) {
+            uint64_t *count = &a->accounts[i].v.count;
+            *count = (uint64_t)((double)*count / (double)known * (double)entries);
+            given += *count;
+        }
+    a->accounts[most].v.count += entries > given ? entries - given : 0;
+}
+
 /* Who called whom how often: what remains of the entries came from unknown callers, what remains of
  * a pointer's count went to procedures without probes. */
 static void count_calls(struct accounting *a)
 {
     const struct item *list = a->items->list;
+    for (uint32_t i = 0; i < a->items->count; i++)
+        if (list[i].kind == GRAPH_PROCEDURE && list[i].node != GRAPH_NONE &&
+            a->items->program.nodes[list[i].node].flags & UNIT_INSERTED)
+            share_entries(a, i);
     for (size_t i = 0; i < a->items->count; i++) {
         uint64_t count = a->accounts[i].v.count;
         if (list[i].kind != GRAPH_CALL || is_unknown(&list[i]) || list[i].callee == GRAPH_NONE)
             continue;
         a->accounts[list[i].callee].calls += count;
-        if (list[i].statement != GRAPH_NONE) {
+        if (list[i].statement != GRAPH_NONE &&
+            a->items->program.nodes[list[i].node].flags & UNIT_POINTER) {
             uint64_t *through = &a->accounts[list[i].statement].v.count;
             *through -= count < *through ? count : *through;
         }
