@@ -40,6 +40,52 @@ size_t dynamic_globs(char *list, const char ***globs)
     }
 }
 
+/* Without the parameters that a C++ name has. */
+static char *bare(const struct code_function *f)
+{
+    size_t length = strlen(f->pretty);
+    if (f->pretty != f->name && length && f->pretty[length - 1] == ')') {
+        int depth = 0;
+        size_t at = length;
+        do
+            depth += f->pretty[at - 1] == ')' ? 1 : f->pretty[at - 1] == '(' ? -1 : 0;
+        while (--at && depth);
+        length = at ? at : length;
+    }
+    return xasprintf("%.*s", (int)length, f->pretty);
+}
+
+void dynamic_procedures(const char *path, struct unit *unit)
+{
+    struct code *code = NULL;
+    char *list = xstrdup(settings.dynamic ? settings.dynamic : "");
+    const char **globs;
+    size_t count = dynamic_globs(list, &globs);
+    if (count && code_open(path, true, &code) == 0)
+        for (size_t i = 0; i < code->function_count; i++) {
+            const struct code_function *f = &code->functions[i];
+            size_t g = 0;
+            while (g < count && !records_match(f, globs[g]))
+                g++;
+            if (g == count || !f->whole || f->why)
+                continue;
+            char *name = bare(f), *linkage = records_linkage(code, f);
+            unit_add(unit, &(struct unit_node){.kind = GRAPH_PROCEDURE,
+                                               .parent = GRAPH_NONE,
+                                               .site = unit->sites++,
+                                               .iterations = GRAPH_NONE,
+                                               .file = unit_file(unit, f->file ? f->file : path),
+                                               .line = f->line,
+                                               .name = name,
+                                               .linkage = linkage});
+            free(name);
+            free(linkage);
+        }
+    code_close(code);
+    free(globs);
+    free(list);
+}
+
 /* ---- the process beside the program ---- */
 
 struct beside {

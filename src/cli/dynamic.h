@@ -4,6 +4,7 @@
 #ifndef LOUPE_CLI_DYNAMIC_H
 #define LOUPE_CLI_DYNAMIC_H
 
+#include "graph/unit.h"
 #include "tree/job.h"
 
 #include <stddef.h>
@@ -12,6 +13,9 @@
  * asked for, and leaves a socket to it open for the runtime. What goes wrong is said: the program
  * runs in any case. */
 void dynamic_begin(const struct job *job);
+
+/* Adds the procedures of a program that are asked for, as far as names and keys go. */
+void dynamic_procedures(const char *path, struct unit *unit);
 
 /* The globs of a list, between commas or semicolons that stand in no brackets. `list` is cut into
  * pieces; free() the result. */

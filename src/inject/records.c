@@ -20,6 +20,11 @@ void records_result_free(struct records_result *result)
     *result = (struct records_result){0};
 }
 
+bool records_match(const struct code_function *f, const char *glob)
+{
+    return resolve_function_matches(f, glob);
+}
+
 char *records_linkage(const struct code *code, const struct code_function *f)
 {
     const struct code_function *end = code->functions + code->function_count;

@@ -47,6 +47,8 @@ int records_insert(struct session *session, const struct records_runtime *runtim
  */
 void records_graph(struct session *session, size_t process, uint32_t handle, struct strbuf *out);
 
+/* Whether a glob, without a module, selects a procedure. */
+bool records_match(const struct code_function *function, const char *glob);
 /* The linkage name of a procedure, as the tables have it and its key is made from: that of the
  * symbol, with its address if several have the name. To be freed. */
 char *records_linkage(const struct code *code, const struct code_function *function);
