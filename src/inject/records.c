@@ -141,7 +141,11 @@ static bool is_start_file(const char *name)
 /* Each procedure once. */
 static bool is_meant(const struct selection *s, const struct spec *spec, const struct wanted *w)
 {
-    if (w->loaded != s->loaded || !w->point)
+    if (w->loaded != s->loaded)
+        return true;
+    if (left_alone(s->loaded) && resolve_is_glob(spec->requests[w->request].module))
+        return false;
+    if (!w->point)
         return true;
     uint32_t *glob = &s->glob[w->point->function], number = w->request / 2 + 1;
     *glob = *glob ? *glob : number;
@@ -323,30 +327,47 @@ static const char *why_not(const struct session_report *report, const struct ses
     return "it cannot be changed";
 }
 
+/* A procedure that was left out. */
+struct omission {
+    const char *name, *why;
+    int name_length;
+};
+
+static struct omission omission_of(const struct session_report *report,
+                                   const struct session_place *p)
+{
+    struct omission o = {p->function, why_not(report, p), (int)strlen(p->function)};
+    const char *colon = *o.name ? NULL : strstr(o.why, ": "); /* the reason begins with the name */
+    if (colon)
+        o = (struct omission){o.why, colon + 2, (int)(colon - o.why)};
+    return o;
+}
+
 /* Those that were left out, by reason. */
 static void note_left_out(const struct session_report *report, struct records_result *result)
 {
-    const char **whys = xcalloc(report->count + 1, sizeof *whys);
+    struct omission *list = xcalloc(report->count + 1, sizeof *list);
+    size_t count = 0;
     for (size_t i = 0; i < report->count; i++)
         if (report->places[i].kind == CODE_ENTRY && report->places[i].left_out)
-            whys[i] = why_not(report, &report->places[i]);
-    for (size_t i = 0; i < report->count; i++) {
+            list[count++] = omission_of(report, &report->places[i]);
+    for (size_t i = 0; i < count; i++) {
         size_t same = 0;
-        const char *why = whys[i];
-        for (size_t k = i; why && k < report->count; k++) {
-            if (!whys[k] || strcmp(whys[k], why) != 0)
+        const char *why = list[i].why;
+        for (size_t k = i; why && k < count; k++) {
+            if (!list[k].why || strcmp(list[k].why, why) != 0)
                 continue;
-            const char *name = report->places[k].function; /* else the reason begins with it */
             if (same++ < NAMES_MAX)
-                strbuf_printf(&result->notes, "%s%s", same == 1 ? "no probe in " : ", ", name);
-            whys[k] = NULL;
+                strbuf_printf(&result->notes, "%s%.*s", same == 1 ? "no probe in " : ", ",
+                              list[k].name_length, list[k].name);
+            list[k].why = NULL;
         }
         if (same > NAMES_MAX)
             strbuf_printf(&result->notes, " and %zu more", same - NAMES_MAX);
         if (why)
-            strbuf_printf(&result->notes, "%s%s\n", *report->places[i].function ? ": " : "", why);
+            strbuf_printf(&result->notes, ": %s\n", why);
     }
-    free(whys);
+    free(list);
 }
 
 static void conclude(const struct session_report *report, struct records_result *result)

@@ -214,6 +214,11 @@ static void add_procedure(struct tables_made *t, const struct code_function *f)
     const struct chosen *c = chosen_at(t, f);
     struct resolver_place place;
     look_up(t, f->start + 1, &place);
+    if (place.defined_line) {
+        place.file = place.defined_file;
+        place.path = place.defined_path;
+        place.line = place.defined_line;
+    }
     struct unit *u = unit_for(t, &place);
     char *linkage = c ? xstrdup(c->linkage) : records_linkage(t->code, f);
     struct unit_node node = {.kind = GRAPH_PROCEDURE,
