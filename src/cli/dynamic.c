@@ -61,7 +61,9 @@ void dynamic_procedures(const char *path, struct unit *unit)
     char *list = xstrdup(settings.dynamic ? settings.dynamic : "");
     const char **globs;
     size_t count = dynamic_globs(list, &globs);
-    if (count && code_open(path, true, &code) == 0)
+    char **linkages = NULL;
+    if (count && code_open(path, true, &code) == 0) {
+        linkages = records_linkages(code);
         for (size_t i = 0; i < code->function_count; i++) {
             const struct code_function *f = &code->functions[i];
             size_t g = 0;
@@ -69,7 +71,7 @@ void dynamic_procedures(const char *path, struct unit *unit)
                 g++;
             if (g == count || !f->whole || f->why)
                 continue;
-            char *name = bare(f), *linkage = records_linkage(code, f);
+            char *name = bare(f);
             unit_add(unit, &(struct unit_node){.kind = GRAPH_PROCEDURE,
                                                .parent = GRAPH_NONE,
                                                .site = unit->sites++,
@@ -77,10 +79,11 @@ void dynamic_procedures(const char *path, struct unit *unit)
                                                .file = unit_file(unit, f->file ? f->file : path),
                                                .line = f->line,
                                                .name = name,
-                                               .linkage = linkage});
+                                               .linkage = linkages[i]});
             free(name);
-            free(linkage);
         }
+        records_linkages_free(linkages, code->function_count);
+    }
     code_close(code);
     free(globs);
     free(list);

@@ -69,7 +69,8 @@ static uint32_t add_node(struct program *p, const struct program_node *node)
     n->linkage = node->linkage ? xstrdup(node->linkage) : NULL;
     n->procedure = n->parent == GRAPH_NONE ? number : p->nodes[n->parent].procedure;
     map_add(&p->node_map, hash, number);
-    map_add(&p->line_map, hash_line(n->path, n->line), number);
+    if (n->line) /* else all of a binary without lines would be in one place */
+        map_add(&p->line_map, hash_line(n->path, n->line), number);
     return number;
 }
 
@@ -192,7 +193,7 @@ void program_finish(struct program *p)
         struct program_file *file =
             p->files[map_find(&p->file_map, hash_text(MAP_SEED, n->path), same_path, n->path, p)];
         n->file = file->doubled ? file->path : file->shown;
-        if (strcmp(n->file, n->path)) /* found by either name */
+        if (n->line && strcmp(n->file, n->path)) /* found by either name */
             map_add(&p->line_map, hash_line(file->shown, n->line), (uint32_t)i);
     }
 }

@@ -25,15 +25,38 @@ bool records_match(const struct code_function *f, const char *glob)
     return resolve_function_matches(f, glob);
 }
 
-char *records_linkage(const struct code *code, const struct code_function *f)
+static int by_name(const void *pa, const void *pb)
 {
-    const struct code_function *end = code->functions + code->function_count;
-    size_t same = 0;
-    for (const struct code_function *other = code->functions; other < end && same < 2; other++)
-        same += other->name[0] == f->name[0] && !strcmp(other->name, f->name);
-    if (same < 2)
-        return xstrdup(f->name);
-    return xasprintf("%s@%llx", f->name, (unsigned long long)f->start);
+    const struct code_function *a = *(struct code_function *const *)pa;
+    const struct code_function *b = *(struct code_function *const *)pb;
+    return strcmp(a->name, b->name);
+}
+
+char **records_linkages(const struct code *code)
+{
+    size_t count = code->function_count;
+    char **linkages = xcalloc(count + 1, sizeof *linkages);
+    struct code_function **sorted = xcalloc(count + 1, sizeof(struct code_function *));
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &code->functions[i];
+    if (count)
+        qsort(sorted, count, sizeof(struct code_function *), by_name);
+    for (size_t i = 0; i < count; i++) {
+        const struct code_function *f = sorted[i];
+        bool alone = (i == 0 || strcmp(sorted[i - 1]->name, f->name) != 0) &&
+                     (i + 1 == count || strcmp(sorted[i + 1]->name, f->name) != 0);
+        linkages[f - code->functions] =
+            alone ? xstrdup(f->name) : xasprintf("%s@%llx", f->name, (unsigned long long)f->start);
+    }
+    free(sorted);
+    return linkages;
+}
+
+void records_linkages_free(char **linkages, size_t count)
+{
+    for (size_t i = 0; linkages && i < count; i++)
+        free(linkages[i]);
+    free(linkages);
 }
 
 /* ---- the request ---- */
@@ -188,17 +211,17 @@ static void fill_unit(const struct preparing *p, const struct selection *s,
 {
     uint64_t *table = (uint64_t *)(unit + 1), id = MAP_SEED;
     const char *build_id = *s->code->build_id ? s->code->build_id : s->loaded->path;
+    char **linkages = records_linkages(s->code);
     id = map_hash(id, build_id, strlen(build_id));
     for (size_t i = 0; i < s->code->function_count; i++) {
         const struct code_function *f = &s->code->functions[i];
         if (s->site[i] == CODE_NONE)
             continue;
-        char *linkage = records_linkage(s->code, f);
-        table[s->site[i]] = LOUPE_SITE(LOUPE_SITE_PROCEDURE, unit_key(linkage));
+        table[s->site[i]] = LOUPE_SITE(LOUPE_SITE_PROCEDURE, unit_key(linkages[i]));
         id = map_hash(id, &f->start, sizeof f->start);
         unit->code = s->loaded->bias + f->start;
-        free(linkage);
     }
+    records_linkages_free(linkages, s->code->function_count);
     unit->unit = (struct loupe_unit){.version = LOUPE_PROBE_VERSION,
                                      .sites = s->sites,
                                      .id = id,

@@ -49,8 +49,9 @@ void records_graph(struct session *session, size_t process, uint32_t handle, str
 
 /* Whether a glob, without a module, selects a procedure. */
 bool records_match(const struct code_function *function, const char *glob);
-/* The linkage name of a procedure, as the tables have it and its key is made from: that of the
- * symbol, with its address if several have the name. To be freed. */
-char *records_linkage(const struct code *code, const struct code_function *function);
+/* The linkage names of all procedures, as the tables have them and keys are made from: that of the
+ * symbol, with its address if several have the name. By function; free with the number of them. */
+char **records_linkages(const struct code *code);
+void records_linkages_free(char **linkages, size_t count);
 
 #endif

@@ -4,7 +4,7 @@
 #include "inject/records.h"
 
 #include "base/alloc.h"
-#include "base/path.h"
+#include "base/map.h"
 #include "binary/resolve.h"
 #include "graph/unit.h"
 #include "inject/session_parts.h"
@@ -21,7 +21,7 @@ struct chosen {
     uint32_t site;
     uint64_t unit; /* id */
     uint32_t unit_sites;
-    char *linkage;
+    const char *linkage;
 };
 
 struct tables_made {
@@ -30,6 +30,12 @@ struct tables_made {
     struct resolver *resolver;
     struct chosen *chosen;
     size_t count, room;
+    struct map names; /* of those, with their other names */
+    struct linkages {
+        const struct code *code;
+        char **list;
+    } * linkages;
+    size_t linkage_count, linkage_room;
     /* the module at hand */
     const struct loaded *loaded;
     const struct code *code;
@@ -45,6 +51,18 @@ static int by_place(const void *pa, const void *pb)
     if (a->loaded != b->loaded)
         return a->loaded < b->loaded ? -1 : 1;
     return a->function < b->function ? -1 : a->function > b->function;
+}
+
+static const char *linkage_of(struct tables_made *t, const struct code *code,
+                              const struct code_function *f)
+{
+    size_t i = 0;
+    while (i < t->linkage_count && t->linkages[i].code != code)
+        i++;
+    if (i == t->linkage_count)
+        *VEC_PUSH(t->linkages, t->linkage_count, t->linkage_room) =
+            (struct linkages){code, records_linkages(code)};
+    return t->linkages[i].list[f - code->functions];
 }
 
 static void choose(struct tables_made *t, uint32_t handle)
@@ -64,13 +82,8 @@ static void choose(struct tables_made *t, uint32_t handle)
                 u->point < l->analysis->plain->points + l->analysis->plain->point_count)
                 code = l->analysis->plain;
             const struct code_function *f = &code->functions[u->point->function];
-            *VEC_PUSH(t->chosen, t->count, t->room) = (struct chosen){l,
-                                                                      code,
-                                                                      f,
-                                                                      u->record.site,
-                                                                      unit.unit.id,
-                                                                      unit.unit.sites,
-                                                                      records_linkage(code, f)};
+            *VEC_PUSH(t->chosen, t->count, t->room) = (struct chosen){
+                l, code, f, u->record.site, unit.unit.id, unit.unit.sites, linkage_of(t, code, f)};
         }
     if (t->count)
         qsort(t->chosen, t->count, sizeof *t->chosen, by_place);
@@ -80,6 +93,11 @@ static const struct chosen *chosen_at(const struct tables_made *t, const struct 
 {
     struct chosen like = {.loaded = t->loaded, .function = f};
     return t->count ? bsearch(&like, t->chosen, t->count, sizeof like, by_place) : NULL;
+}
+
+static uint64_t hash_name(const char *name, size_t length)
+{
+    return map_hash(MAP_SEED, name, length);
 }
 
 static bool has_alias(const struct code_function *f, const char *name, size_t length)
@@ -92,16 +110,37 @@ static bool has_alias(const struct code_function *f, const char *name, size_t le
     return false;
 }
 
+static void add_names(struct tables_made *t)
+{
+    for (uint32_t i = 0; i < t->count; i++) {
+        const struct code_function *f = t->chosen[i].function;
+        map_add(&t->names, hash_name(f->name, strlen(f->name)), i);
+        for (const char *at = f->aliases; at; at = strchr(at, '\n')) {
+            at += *at == '\n';
+            map_add(&t->names, hash_name(at, strcspn(at, "\n")), i);
+        }
+    }
+}
+
+struct called {
+    const char *name;
+    size_t length;
+};
+
+static bool is_called(const void *key, uint32_t value, const void *data)
+{
+    const struct called *c = key;
+    const struct code_function *f = ((const struct tables_made *)data)->chosen[value].function;
+    return (!strncmp(f->name, c->name, c->length) && !f->name[c->length]) ||
+           has_alias(f, c->name, c->length);
+}
+
 /* What a call of this name leads to, through the linkage table: "f" or "f@VERSION". */
 static const struct chosen *chosen_named(const struct tables_made *t, const char *name)
 {
-    size_t length = strcspn(name, "@");
-    for (size_t i = 0; i < t->count; i++) {
-        const struct code_function *f = t->chosen[i].function;
-        if ((!strncmp(f->name, name, length) && !f->name[length]) || has_alias(f, name, length))
-            return &t->chosen[i];
-    }
-    return NULL;
+    struct called c = {name, strcspn(name, "@")};
+    uint32_t found = map_find(&t->names, hash_name(name, c.length), is_called, &c, t);
+    return found == MAP_NONE ? NULL : &t->chosen[found];
 }
 
 static const struct chosen *callee_of(const struct tables_made *t, const struct code_point *p)
@@ -188,7 +227,7 @@ static void add_call(struct tables_made *t, struct unit *u, uint32_t parent,
         node.name = (char *)(name.outer       ? name.outer
                              : name.procedure ? name.procedure
                                               : callee->function->pretty);
-        node.linkage = callee->linkage;
+        node.linkage = (char *)callee->linkage;
     }
     unit_add(u, &node);
 }
@@ -199,7 +238,7 @@ static uint32_t last_line(const struct tables_made *t, const struct code_functio
 {
     struct resolver_place place;
     uint32_t last = first->line;
-    for (uint32_t i = 0; i <= f->point_count; i++) {
+    for (uint32_t i = 0; last && i <= f->point_count; i++) {
         const struct code_point *p = &t->code->points[f->first_point + i];
         look_up(t, i < f->point_count ? p->address + 1 : f->end, &place);
         if (place.line > last && place.path && first->path && !strcmp(place.path, first->path) &&
@@ -220,7 +259,7 @@ static void add_procedure(struct tables_made *t, const struct code_function *f)
         place.line = place.defined_line;
     }
     struct unit *u = unit_for(t, &place);
-    char *linkage = c ? xstrdup(c->linkage) : records_linkage(t->code, f);
+    const char *linkage = c ? c->linkage : linkage_of(t, t->code, f);
     struct unit_node node = {.kind = GRAPH_PROCEDURE,
                              .parent = GRAPH_NONE,
                              .site = c ? c->site : GRAPH_NONE,
@@ -232,14 +271,13 @@ static void add_procedure(struct tables_made *t, const struct code_function *f)
                              .name = (char *)(place.outer       ? place.outer
                                               : place.procedure ? place.procedure
                                                                 : f->pretty),
-                             .linkage = linkage};
+                             .linkage = (char *)linkage};
     uint32_t number = unit_add(u, &node);
     for (uint32_t i = 0; i < f->point_count; i++) {
         const struct code_point *p = &t->code->points[f->first_point + i];
         if (p->kind == CODE_CALL && (c || !p->indirect))
             add_call(t, u, number, p);
     }
-    free(linkage);
 }
 
 static bool calls_chosen(const struct tables_made *t, const struct code_function *f)
@@ -270,6 +308,7 @@ void records_graph(struct session *session, size_t process, uint32_t handle, str
     struct tables_made t = {
         .session = session, .process = &session->processes[process], .resolver = resolver_new()};
     choose(&t, handle);
+    add_names(&t);
     for (size_t i = 0; t.count && i < t.process->loaded_count; i++) {
         struct loaded *l = t.process->loaded[i];
         const struct code *code = l->analysis ? l->analysis->code : NULL;
@@ -286,9 +325,11 @@ void records_graph(struct session *session, size_t process, uint32_t handle, str
         t.code = code;
         add_module(&t, out);
     }
-    for (size_t i = 0; i < t.count; i++)
-        free(t.chosen[i].linkage);
+    for (size_t i = 0; i < t.linkage_count; i++)
+        records_linkages_free(t.linkages[i].list, t.linkages[i].code->function_count);
+    free(t.linkages);
     free(t.chosen);
+    map_free(&t.names);
     free(t.units);
     resolver_free(t.resolver);
 }

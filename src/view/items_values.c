@@ -88,30 +88,48 @@ static bool is_unknown(const struct item *item)
     return item->kind == GRAPH_CALL && item->node == GRAPH_NONE;
 }
 
+static bool is_inserted(const struct accounting *a, uint32_t item)
+{
+    const struct item *list = a->items->list;
+    return item != GRAPH_NONE && list[item].kind == GRAPH_PROCEDURE &&
+           list[item].node != GRAPH_NONE &&
+           a->items->program.nodes[list[item].node].flags & UNIT_INSERTED;
+}
+
 /*
  * All entries of a procedure whose probe was inserted have a return address. Where only a sample
  * was looked at, how many came from each is an estimate, and those since the last sample are
  * missing: they are divided as the others were, the rest goes to who has most.
  */
-static void share_entries(struct accounting *a, uint32_t procedure)
+static void share_entries(struct accounting *a)
 {
     const struct item *list = a->items->list;
-    uint64_t entries = a->accounts[procedure].v.count, known = 0, given = 0;
-    uint32_t most = list[procedure].unknown;
+    struct share {
+        uint64_t known, given;
+        uint32_t most;
+    } *shares = xcalloc(a->items->count + 1, sizeof *shares);
+    for (uint32_t i = 0; i < a->items->count; i++) {
+        struct share *s = &shares[list[i].callee == GRAPH_NONE ? a->items->count : list[i].callee];
+        if (list[i].kind != GRAPH_CALL)
+            continue;
+        uint64_t count = a->accounts[i].v.count;
+        s->known += count;
+        if (count > a->accounts[s->most].v.count || !s->most)
+            s->most = i;
+    }
+    for (uint32_t i = 0; i < a->items->count; i++) {
+        if (list[i].kind != GRAPH_CALL || !is_inserted(a, list[i].callee))
+            continue;
+        struct share *s = &shares[list[i].callee];
+        uint64_t entries = a->accounts[list[i].callee].v.count, *count = &a->accounts[i].v.count;
+        if (s->known && s->known != entries)
+            *count = (uint64_t)((double)*count / (double)s->known * (double)entries);
+        s->given += *count;
+    }
     for (uint32_t i = 0; i < a->items->count; i++)
-        if (list[i].kind == GRAPH_CALL && list[i].callee == procedure) {
-            known += a->accounts[i].v.count;
-            most = a->accounts[i].v.count > a->accounts[most].v.count ? i : most;
-        }
-    if (known == entries)
-        return;
-    for (uint32_t i = 0; known && i < a->items->count; i++)
-        if (list[i].kind == GRAPH_CALL && list[i].callee == procedure) {
-            uint64_t *count = &a->accounts[i].v.count;
-            *count = (uint64_t)((double)*count / (double)known * (double)entries);
-            given += *count;
-        }
-    a->accounts[most].v.count += entries > given ? entries - given : 0;
+        if (is_inserted(a, i) && shares[i].most && a->accounts[i].v.count > shares[i].given)
+            a->accounts[shares[i].most].v.count += a->accounts[i].v.count - shares[i].given;
+    free(shares);
 }
 
 /* Who called whom how often: what remains of the entries came from unknown callers, what remains of
@@ -119,10 +137,7 @@ static void share_entries(struct accounting *a, uint32_t procedure)
 static void count_calls(struct accounting *a)
 {
     const struct item *list = a->items->list;
-    for (uint32_t i = 0; i < a->items->count; i++)
-        if (list[i].kind == GRAPH_PROCEDURE && list[i].node != GRAPH_NONE &&
-            a->items->program.nodes[list[i].node].flags & UNIT_INSERTED)
-            share_entries(a, i);
+    share_entries(a);
     for (size_t i = 0; i < a->items->count; i++) {
         uint64_t count = a->accounts[i].v.count;
         if (list[i].kind != GRAPH_CALL || is_unknown(&list[i]) || list[i].callee == GRAPH_NONE)
