@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/path.h"
 #include "binary/tables.h"
+#include "graph/components.h"
 #include "inject/session_parts.h"
 #include "record/dynamic.h"
 
@@ -98,8 +99,10 @@ struct preparing {
 struct selection {
     struct loaded *loaded;
     const struct code *code;
-    uint32_t *glob; /* by function: the first one that selects it, from 1; 0: none */
-    uint32_t *site; /* by function; CODE_NONE: it has no probe */
+    uint32_t *glob;   /* by function: the first one that selects it, from 1; 0: none */
+    uint32_t *site;   /* by function; CODE_NONE: it has no probe */
+    uint32_t *inside; /* the same of entries from its group; CODE_NONE: not told apart */
+    uint32_t *group;  /* of procedures that call each other */
     uint32_t sites;
 };
 
@@ -206,6 +209,59 @@ static void select_points(struct selection *s, const struct spec *spec, struct w
     }
 }
 
+static void call_edges(const struct selection *s, struct edge **edges, size_t *count)
+{
+    size_t room = 0;
+    for (uint32_t i = 0; i < s->code->function_count; i++) {
+        const struct code_function *f = &s->code->functions[i];
+        for (uint32_t k = 0; s->site[i] != CODE_NONE && k < f->point_count; k++) {
+            const struct code_point *p = &s->code->points[f->first_point + k];
+            if (p->kind == CODE_CALL && p->callee != CODE_NONE && s->site[p->callee] != CODE_NONE)
+                *VEC_PUSH(*edges, *count, room) = (struct edge){i, p->callee};
+        }
+    }
+}
+
+/* Procedures that can come back to themselves get a second site, for entries from their group:
+ * those have no time of their own, and would crowd out the others where a sample is timed. Large
+ * groups are not told apart. */
+static void find_groups(struct selection *s)
+{
+    size_t count = s->code->function_count, edge_count = 0;
+    struct edge *edges = NULL;
+    call_edges(s, &edges, &edge_count);
+    uint32_t groups = components_find(count, edges, edge_count, s->group);
+    uint32_t *members = xcalloc(groups + 1, sizeof *members);
+    for (size_t i = 0; i < count; i++)
+        members[s->group[i]] += s->site[i] != CODE_NONE;
+    for (size_t i = 0; i < edge_count; i++) {
+        uint32_t to = edges[i].to, group = s->group[to];
+        if (s->group[edges[i].from] == group && members[group] <= EMIT_RANGES &&
+            s->inside[to] == CODE_NONE)
+            s->inside[to] = s->sites++;
+    }
+    free(members);
+    free(edges);
+}
+
+static struct emit_record record_of(const struct preparing *p, const struct selection *s,
+                                    uint32_t function, uint64_t unit, uint32_t index)
+{
+    struct emit_record r = {.unit = unit,
+                            .site = s->site[function],
+                            .index = index,
+                            .cells = (int32_t)p->entry.cells,
+                            .top = (int32_t)p->entry.top,
+                            .inside = s->inside[function]};
+    for (size_t i = 0; r.inside != CODE_NONE && i < s->code->function_count; i++) {
+        const struct code_function *f = &s->code->functions[i];
+        if (s->group[i] == s->group[function] && s->site[i] != CODE_NONE)
+            r.ranges[r.range_count++] =
+                (struct emit_range){f->start + s->loaded->bias, (uint32_t)(f->end - f->start)};
+    }
+    return r;
+}
+
 static void fill_unit(const struct preparing *p, const struct selection *s,
                       struct dynamic_unit *unit, uint64_t remote)
 {
@@ -218,6 +274,8 @@ static void fill_unit(const struct preparing *p, const struct selection *s,
         if (s->site[i] == CODE_NONE)
             continue;
         table[s->site[i]] = LOUPE_SITE(LOUPE_SITE_PROCEDURE, unit_key(linkages[i]));
+        if (s->inside[i] != CODE_NONE)
+            table[s->inside[i]] = LOUPE_SITE(LOUPE_SITE_RECURSIVE, unit_key(linkages[i]));
         id = map_hash(id, &f->start, sizeof f->start);
         unit->code = s->loaded->bias + f->start;
     }
@@ -255,11 +313,7 @@ static int make_unit(const struct preparing *p, const struct selection *s,
     for (size_t i = 0; i < p->wanted->count; i++) {
         struct wanted *w = &p->wanted->list[i];
         if (w->loaded == s->loaded && w->point && !w->left_out)
-            w->record = (struct emit_record){.unit = remote,
-                                             .site = s->site[w->point->function],
-                                             .index = (uint32_t)unit->unit.index,
-                                             .cells = (int32_t)p->entry.cells,
-                                             .top = (int32_t)p->entry.top};
+            w->record = record_of(p, s, w->point->function, remote, (uint32_t)unit->unit.index);
     }
     return 0;
 }
@@ -269,14 +323,21 @@ static int prepare_module(struct preparing *p, struct loaded *l, const struct co
 {
     struct selection s = {.loaded = l, .code = code};
     int err = 0;
-    s.glob = xcalloc(code->function_count + 1, sizeof *s.glob);
-    s.site = xcalloc(code->function_count + 1, sizeof *s.site);
-    memset(s.site, 0xff, (code->function_count + 1) * sizeof *s.site);
+    size_t room = code->function_count + 1;
+    s.glob = xcalloc(room, sizeof *s.glob);
+    s.site = xcalloc(room, sizeof *s.site);
+    s.inside = xcalloc(room, sizeof *s.inside);
+    s.group = xcalloc(room, sizeof *s.group);
+    memset(s.site, 0xff, room * sizeof *s.site);
+    memset(s.inside, 0xff, room * sizeof *s.inside);
     select_points(&s, p->spec, p->wanted);
+    find_groups(&s);
     if (s.sites)
         err = make_unit(p, &s, error);
     free(s.glob);
     free(s.site);
+    free(s.inside);
+    free(s.group);
     return err;
 }
 

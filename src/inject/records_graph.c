@@ -18,8 +18,8 @@ struct chosen {
     const struct loaded *loaded;
     const struct code *code;
     const struct code_function *function;
-    uint32_t site;
-    uint64_t unit; /* id */
+    uint32_t site, inside; /* CODE_NONE: entries from its group are not told apart */
+    uint64_t unit;         /* id */
     uint32_t unit_sites;
     const char *linkage;
 };
@@ -82,8 +82,15 @@ static void choose(struct tables_made *t, uint32_t handle)
                 u->point < l->analysis->plain->points + l->analysis->plain->point_count)
                 code = l->analysis->plain;
             const struct code_function *f = &code->functions[u->point->function];
-            *VEC_PUSH(t->chosen, t->count, t->room) = (struct chosen){
-                l, code, f, u->record.site, unit.unit.id, unit.unit.sites, linkage_of(t, code, f)};
+            *VEC_PUSH(t->chosen, t->count, t->room) =
+                (struct chosen){.loaded = l,
+                                .code = code,
+                                .function = f,
+                                .site = u->record.site,
+                                .inside = u->record.range_count ? u->record.inside : CODE_NONE,
+                                .unit = unit.unit.id,
+                                .unit_sites = unit.unit.sites,
+                                .linkage = linkage_of(t, code, f)};
         }
     if (t->count)
         qsort(t->chosen, t->count, sizeof *t->chosen, by_place);
@@ -273,6 +280,10 @@ static void add_procedure(struct tables_made *t, const struct code_function *f)
                                                                 : f->pretty),
                              .linkage = (char *)linkage};
     uint32_t number = unit_add(u, &node);
+    if (c && c->inside != CODE_NONE) { /* the same node */
+        node.site = c->inside;
+        unit_add(u, &node);
+    }
     for (uint32_t i = 0; i < f->point_count; i++) {
         const struct code_point *p = &t->code->points[f->first_point + i];
         if (p->kind == CODE_CALL && (c || !p->indirect))

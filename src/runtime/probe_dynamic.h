@@ -18,17 +18,20 @@ static inline void *open_dynamic(struct probe_thread *p, struct probe_site *s,
     return open_frame(p, s, s, c, sp);
 }
 
-/* A visit that is to be timed, if it is not inside another one of the procedure. */
+/* A visit that is to be timed, if it is not inside another one of the procedure. Sites for entries
+ * from inside (LOUPE_SITE_RECURSIVE) are counted, by callers too. */
 static inline void *enter_timed(struct probe_thread *p, struct probe_site *s, uintptr_t sp)
 {
     struct probe_caller *c = caller_of(s, *(const uintptr_t *)sp);
     if (UNLIKELY(!c))
         return NULL;
     count_caller(s, c);
-    s->recent = c;
-    if (LIKELY(!s->open && !frames_full(p)))
+    if (LIKELY(!s->open && !frames_full(p) && !s->recursive)) {
+        s->recent = c;
         return open_dynamic(p, s, c, sp);
-    fold_recursion(p, NULL, s);
+    }
+    if (s->open)
+        fold_recursion(p, NULL, s);
     s->idle++;
     return NULL;
 }

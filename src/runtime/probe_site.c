@@ -201,7 +201,7 @@ static struct record_probe *new_record(struct probe_thread *p, const struct prob
         return NULL;
     }
     *r = *like;
-    r->kind = s->kind;
+    r->kind = s->dynamic && s->recursive ? LOUPE_SITE_RECURSIVE : s->kind;
     r->min = UINT64_MAX;
     r->stratum_size = 1;
     record_cursor_publish(&p->probes);
@@ -231,6 +231,7 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
         s->kind = LOUPE_SITE_PROCEDURE;
     s->group = probe_group(entry & ((1ull << 56) - 1));
     s->own = s->kind == LOUPE_SITE_SOLE;
+    s->dynamic = u->flags & DYNAMIC_UNIT;
     s->size = 1;
     struct record_probe like = {.unit = u->record,
                                 .site = site,
@@ -242,7 +243,6 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
         return NULL;
     bool marked = s->kind == LOUPE_SITE_CALL ||
                   (s->group && s->group->procedures && s->kind == LOUPE_SITE_STATEMENT);
-    s->dynamic = u->flags & DYNAMIC_UNIT;
     s->way = marked                            ? PROBE_MARKED
              : s->dynamic                      ? PROBE_DYNAMIC
              : s->kind == LOUPE_SITE_PROCEDURE ? PROBE_UNKNOWN

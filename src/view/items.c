@@ -260,7 +260,8 @@ static void place_probe(struct finding *f, uint32_t raw)
         f->lost++;
         return;
     }
-    bool by_caller = n->probe.kind == LOUPE_SITE_PROCEDURE && n->probe.caller;
+    bool inside = n->probe.kind == LOUPE_SITE_RECURSIVE;
+    bool by_caller = (inside || n->probe.kind == LOUPE_SITE_PROCEDURE) && n->probe.caller;
     if (!by_caller && site->loop != GRAPH_NONE) {
         f->raw[raw].loop = site->loop;
         f->present[site->loop] = true;
@@ -273,14 +274,14 @@ static void place_probe(struct finding *f, uint32_t raw)
         f->present[site->sole] = true;
         f->raw[raw].item = site->sole;
         f->raw[raw].role = RAW_SOLE;
-    } else if (n->probe.kind != LOUPE_SITE_PROCEDURE && n->probe.kind != LOUPE_SITE_SOLE)
+    } else if (n->probe.kind != LOUPE_SITE_PROCEDURE && n->probe.kind != LOUPE_SITE_SOLE && !inside)
         f->raw[raw].role = RAW_ITEM;
     else if (p->nodes[site->node].kind != GRAPH_PROCEDURE)
         f->raw[raw].item = GRAPH_NONE;
     else if (by_caller)
         f->raw[raw] = place_caller(f, n, site->node);
     else
-        f->raw[raw].role = RAW_ENTRIES;
+        f->raw[raw].role = inside ? RAW_INSIDE : RAW_ENTRIES;
 }
 
 /* The calls of itself that a procedure's entries count: one statement; GRAPH_NONE: several. */

@@ -75,6 +75,10 @@ static void take_raw(struct accounting *a, const struct run_value *value)
             a->accounts[a->items->list[raw->item].callee].v.count += value->count;
         break;
     case RAW_TIME: add_time(v, value); break;
+    case RAW_INSIDE:
+        v->count += value->count;
+        a->accounts[raw->item].inside += value->count;
+        break;
     case RAW_ENTRIES:
         v->count += value->count;
         if (unknown != GRAPH_NONE)
@@ -105,30 +109,36 @@ static void share_entries(struct accounting *a)
 {
     const struct item *list = a->items->list;
     struct share {
-        uint64_t known, given;
+        uint64_t entries, known, given;
         uint32_t most;
-    } *shares = xcalloc(a->items->count + 1, sizeof *shares);
+    } *shares = xcalloc(2 * a->items->count + 2, sizeof *shares);
     for (uint32_t i = 0; i < a->items->count; i++) {
-        struct share *s = &shares[list[i].callee == GRAPH_NONE ? a->items->count : list[i].callee];
-        if (list[i].kind != GRAPH_CALL)
-            continue;
-        uint64_t count = a->accounts[i].v.count;
-        s->known += count;
-        if (count > a->accounts[s->most].v.count || !s->most)
-            s->most = i;
+        const struct account *account = &a->accounts[i];
+        shares[2 * i].entries = account->v.count - account->inside;
+        shares[2 * i + 1].entries = account->inside;
+        if (!account->inside) /* where they are not told apart */
+            shares[2 * i + 1].most = GRAPH_NONE;
     }
-    for (uint32_t i = 0; i < a->items->count; i++) {
-        if (list[i].kind != GRAPH_CALL || !is_inserted(a, list[i].callee))
-            continue;
-        struct share *s = &shares[list[i].callee];
-        uint64_t entries = a->accounts[list[i].callee].v.count, *count = &a->accounts[i].v.count;
-        if (s->known && s->known != entries)
-            *count = (uint64_t)((double)*count / (double)s->known * (double)entries);
-        s->given += *count;
-    }
-    for (uint32_t i = 0; i < a->items->count; i++)
-        if (is_inserted(a, i) && shares[i].most && a->accounts[i].v.count > shares[i].given)
-            a->accounts[shares[i].most].v.count += a->accounts[i].v.count - shares[i].given;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < a->items->count; i++) {
+            if (list[i].kind != GRAPH_CALL || !is_inserted(a, list[i].callee))
+                continue;
+            uint32_t which = 2 * list[i].callee;
+            which += list[i].inside && shares[which + 1].most != GRAPH_NONE;
+            struct share *s = &shares[which];
+            uint64_t *count = &a->accounts[i].v.count;
+            if (pass == 0) {
+                s->known += *count;
+                s->most = !s->most || *count > a->accounts[s->most].v.count ? i : s->most;
+                continue;
+            }
+            if (s->known && s->known != s->entries)
+                *count = (uint64_t)((double)*count / (double)s->known * (double)s->entries);
+            s->given += *count;
+        }
+    for (uint32_t i = 0; i < 2 * a->items->count; i++)
+        if (shares[i].most && shares[i].most != GRAPH_NONE && shares[i].entries > shares[i].given)
+            a->accounts[shares[i].most].v.count += shares[i].entries - shares[i].given;
     free(shares);
 }
 

@@ -22,8 +22,7 @@ long passing_count(void);
 enum { THREADS = 3 };
 #define PROCEDURES(X)                                                                              \
     X(leaf)                                                                                        \
-    X(factorial) X(even) X(odd) X(thrower) X(catcher) X(last) X(middle) X(pointed) X(slow)         \
-        X(slower)
+    X(factorial) X(even) X(odd) X(thrower) X(catcher) X(last) X(middle) X(pointed) X(slow) X(slower)
 
 enum which {
 #define X(name) name##_,
@@ -34,8 +33,12 @@ enum which {
 static _Atomic long counts[WHICH];
 
 /* Nothing is optimised away or joined, and before its end there is room for a jump. */
+#ifdef __clang__
+#define PROCEDURE __attribute__((noinline))
+#else
 #define PROCEDURE __attribute__((noinline, noclone, noipa))
-#define ROOM      __asm__ volatile("nopl 0(%%rax,%%rax)\n\tnopl 0(%%rax,%%rax)" ::: "memory")
+#endif
+#define ROOM __asm__ volatile("nopl 0(%%rax,%%rax)\n\tnopl 0(%%rax,%%rax)" ::: "memory")
 
 static double now(void)
 {

@@ -83,6 +83,10 @@ def records():
              "and where the call is left by longjmp")
     lt.equal(sum(n["count"] for n in run.nodes("call") if n["name"] == "middle"),
              found["middle"]["count"], "all entries of a procedure are some statement's")
+    inner = {n["id"] for n in run.nodes("procedure") if n["name"] == "factorial"}
+    lt.equal(sum(n["count"] for n in run.nodes("call")
+                 if n["name"] == "factorial" and n["parent"] not in inner),
+             found["factorial"]["count"] // 12, "of a recursion the calls from outside are exact")
     lt.ok(found["even"]["parent"] == found["odd"]["parent"] and found["even"]["parent"] != 0,
           "procedures that call each other are a group", found["even"], found["odd"])
 

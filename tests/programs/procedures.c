@@ -5,8 +5,12 @@
 
 #include <time.h>
 
+#ifdef __clang__
+#define PROCEDURE __attribute__((noinline))
+#else
 #define PROCEDURE __attribute__((noinline, noclone))
-#define ROOM      __asm__ volatile("nopl 0(%%rax,%%rax)\n\tnopl 0(%%rax,%%rax)" ::: "memory")
+#endif
+#define ROOM __asm__ volatile("nopl 0(%%rax,%%rax)\n\tnopl 0(%%rax,%%rax)" ::: "memory")
 
 static int rank, size;
 

@@ -370,6 +370,14 @@ void asm_call(struct assembly *a, struct label *to)
     chain(a, to);
 }
 
+void asm_subtract_later(struct assembly *a, int from, struct label *what)
+{
+    rex(a, true, from, 0, false);
+    asm_byte(a, ALU_SUB);
+    asm_byte(a, 0x05 | (from & 7) << 3);
+    chain(a, what);
+}
+
 void asm_call_known(struct assembly *a, uint64_t target)
 {
     int32_t offset;

@@ -93,6 +93,7 @@ void asm_goto_if(struct assembly *a, int cc, uint64_t target);
 void asm_jump(struct assembly *a, struct label *to);
 void asm_jump_if(struct assembly *a, int cc, struct label *to);
 void asm_call(struct assembly *a, struct label *to);
+void asm_subtract_later(struct assembly *a, int from, struct label *what); /* 64 bits there */
 void asm_call_known(struct assembly *a, uint64_t target);
 void asm_call_through(struct assembly *a, uint64_t pointer); /* that is there, near */
 void asm_number(struct assembly *a, int32_t number);         /* in an instruction without effect */

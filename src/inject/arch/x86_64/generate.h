@@ -41,9 +41,10 @@ struct piece {
 /* The call of the runtime for a probe, behind everything else. */
 struct record_slow {
     const struct emit_record *record;
+    uint32_t site;
     bool enter;
     bool saved; /* registers are: the stack is where it has to be */
-    struct label from;
+    struct label from, starts[EMIT_RANGES];
     uint64_t back;
 };
 

@@ -79,6 +79,22 @@ static uint64_t site_behind(uint64_t address)
     return (uint64_t)number / 4;
 }
 
+/* The return address is in harness_run. */
+static bool add_ranges(struct emit_record *r, uint64_t random, uint32_t site)
+{
+    uint64_t here = (uint64_t)(uintptr_t)harness_run;
+    bool inside = false;
+    r->inside = (site + 1) % SITES;
+    r->range_count = (uint32_t)(random % (EMIT_RANGES + 1));
+    for (uint32_t i = 0; i < r->range_count; i++) {
+        bool hit = random >> (8 + i) & 1;
+        r->ranges[i] =
+            hit ? (struct emit_range){here, 512} : (struct emit_range){here - 4096, 4096};
+        inside |= hit;
+    }
+    return inside;
+}
+
 /* One procedure with random liveness, called with every state of its thread. */
 static unsigned long round_of(uint8_t *memory)
 {
@@ -96,6 +112,9 @@ static unsigned long round_of(uint8_t *memory)
                                  .index = INDEX,
                                  .cells = from_thread(&cells_table),
                                  .top = from_thread(&top)};
+    /* Where it is called from is one of the ranges, or not. */
+    bool inside = add_ranges(&record, harness_random(), site);
+    site = inside ? record.inside : site;
     size_t bytes, more;
     memcpy(procedure, body, sizeof body);
     unit->unit.enter = (void *)stub_enter;
@@ -142,7 +161,8 @@ static void exits(uint8_t *memory)
     memcpy(memory, body, sizeof body);
     unit->unit.leave = (void *)stub_leave;
     cells_table = NULL;
-    ok(emit(memory, memory + 4096, true, &record, 0xffff, &bytes), "an exit of %zu bytes", bytes);
+    bool made = emit(memory, memory + 4096, true, &record, 0xffff, &bytes);
+    ok(made && bytes > 0 && bytes < 100, "an exit of %zu bytes", bytes);
     uint64_t at = 0;
     const struct {
         int64_t above;
