@@ -19,7 +19,7 @@ _loupe() {
     if [[ $command == run || $command == exec || $command == cc || $command == c++ ]]; then
         for ((i = 2; i < COMP_CWORD; i++)); do
             case ${COMP_WORDS[i]} in
-            -o | --output | --peers | --grace | --top | --budget | --items | --path-interval | --job | -j | --filter) ((i++)) ;;
+            -o | --output | --peers | --grace | --top | --budget | --dynamic | --items | --path-interval | --job | -j | --filter) ((i++)) ;;
             --)
                 ((i++))
                 break
@@ -57,12 +57,12 @@ _loupe() {
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --peers | --budget | --items | --path-interval | --grace | --top | --at | --interval | -i | --every | --for | --list | --procedure) return ;;
+    --peers | --budget | --dynamic | --items | --path-interval | --grace | --top | --at | --interval | -i | --every | --for | --list | --procedure) return ;;
     esac
     case $command in
     cc | c++) options="--all --filter --no-debug" ;;
-    run) options="--output --force --quiet --peers --budget --critical-path --items --path-interval --no-compensation --local-compensation --grace --top" ;;
-    exec) options="--job --alike --output --force --quiet --peers --budget --critical-path --items --path-interval --no-compensation --local-compensation --grace --top" ;;
+    run) options="--output --force --quiet --peers --budget --dynamic --critical-path --items --path-interval --no-compensation --local-compensation --grace --top" ;;
+    exec) options="--job --alike --output --force --quiet --peers --budget --dynamic --critical-path --items --path-interval --no-compensation --local-compensation --grace --top" ;;
     report) options="--by --waits --at --source --critical-path --top --json --full --color --no-color" ;;
     top) options="--once --json --by --waits --at --source --critical-path --full --interval --top --color --no-color" ;;
     probe) options="--file --every --for --json --list --dry-run" ;;

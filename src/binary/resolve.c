@@ -210,6 +210,24 @@ static void by_function(struct resolver *r, struct opened *o, struct unit *unit,
     place->inlined = keep(r, strbuf_take(&sites));
 }
 
+/* Of the whole function, whatever was inlined at the address. */
+static void by_definition(struct resolver *r, struct unit *unit, Dwarf_Addr address,
+                          struct resolver_place *place)
+{
+    const struct function *function = unit_function(unit, address);
+    Dwarf_Die die;
+    int line;
+    if (!function)
+        return;
+    die = function->die;
+    const char *file = dwarf_decl_file(&die);
+    if (!file || dwarf_decl_line(&die, &line))
+        return;
+    place->defined_file = keep(r, path_shown(file, directory_of(unit)));
+    place->defined_path = keep(r, path_full(file, directory_of(unit)));
+    place->defined_line = (uint32_t)line;
+}
+
 static void by_dwarf(struct resolver *r, struct opened *o, Dwarf_Addr address,
                      struct resolver_place *place)
 {
@@ -217,6 +235,7 @@ static void by_dwarf(struct resolver *r, struct opened *o, Dwarf_Addr address,
     if (!unit)
         return;
     by_function(r, o, unit, address, place);
+    by_definition(r, unit, address, place);
     Dwarf_Line *line = line_at(unit, address);
     const char *file = line ? dwarf_linesrc(line, NULL, NULL) : NULL;
     int number;

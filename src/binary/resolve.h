@@ -16,6 +16,9 @@ struct resolver_place {
     const char *inlined;   /* "file:line < file:line": call sites of inlined frames; NULL: none */
     const char *outer;     /* the function it was inlined into in the end; NULL: not inlined */
     const char *path;      /* the file in full, as far as DWARF knows it; NULL */
+    /* Where the outer function is defined: as `file`, `path` and `line`. */
+    const char *defined_file, *defined_path;
+    uint32_t defined_line;
 };
 
 struct resolver *resolver_new(void);

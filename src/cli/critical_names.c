@@ -7,7 +7,9 @@
 #include "base/strbuf.h"
 #include "binary/resolve.h"
 #include "binary/tables.h"
+#include "cli/dynamic.h"
 #include "cli/program.h"
+#include "cli/settings.h"
 #include "record/calls.h"
 #include "tree/members.h"
 
@@ -53,12 +55,18 @@ void names_load(struct names *n, const char *program)
 {
     struct tables tables = {0};
     char *path = program ? program_find(program) : NULL;
-    if (path && tables_read(&tables, path, NULL, NULL) == 0) {
+    struct unit inserted = {.directory = xstrdup("/")};
+    if (path && tables_read(&tables, path, NULL, NULL) == 0)
         for (size_t i = 0; i < tables.count; i++)
             program_add(&n->program, 0, &tables.units[i]);
-        program_finish(&n->program);
-        n->tables = n->program.site_count > 0;
+    n->inserted = settings.dynamic;
+    if (path && n->inserted) {
+        dynamic_procedures(path, &inserted);
+        program_add(&n->program, 0, &inserted);
     }
+    program_finish(&n->program);
+    n->tables = n->program.site_count > 0 || n->inserted;
+    unit_free(&inserted);
     tables_free(&tables);
     free(path);
     for (size_t i = 0; i < n->program.count; i++) {
@@ -153,10 +161,12 @@ static int parse_name(const struct names *n, const char *name, struct wanted *w)
     }
     if (w->count)
         return 0;
-    if (n->tables && !region)
+    if (n->tables && !n->inserted && !region)
         return refuse_name(n, name);
     name += region ? strlen(REGION_PREFIX) : 0;
     add_key(w, plan_region(plan_name(name)));
+    if (n->inserted && !region) /* it may be one of a library */
+        add_key(w, plan_procedure(unit_key(name)));
     put_label(w->label, name, NULL, 0);
     return 0;
 }

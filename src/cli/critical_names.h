@@ -32,7 +32,8 @@ struct named_key {
 
 struct names { /* zeroed: empty */
     struct program program;
-    bool tables; /* it has probes: was built with loupe cc */
+    bool tables;   /* it has probes: was built with loupe cc, or */
+    bool inserted; /* some are inserted, in libraries too */
     struct wanted *wanted;
     size_t wanted_count, wanted_room;
     struct named_key *keys; /* sorted by key once names_sort was called */

@@ -34,7 +34,7 @@ struct start {
     enum launcher_kind kind;
     struct target target; /* a plain program */
     char **rewritten;     /* a launcher's command line, with loupe exec in it */
-    char *self, *items;
+    char *self, *items, *dynamic;
     char peers[16], budget[32];
     bool alike; /* the launcher starts one program, everywhere by way of loupe exec */
     struct job *job;
@@ -101,6 +101,8 @@ static void add_options(struct start *s, char **to)
         if (settings.items)
             *to++ = s->items = xasprintf("--items=%s", settings.items);
     }
+    if (settings.dynamic)
+        *to++ = s->dynamic = xasprintf("--dynamic=%s", settings.dynamic);
     *to++ = "--";
     *to = NULL;
 }
@@ -121,7 +123,7 @@ static int rewrite(struct start *s)
         return -ENOENT;
     }
     free(path);
-    char *prefix[16] = {s->self, "exec", "--job", s->job->id, "--peers", s->peers};
+    char *prefix[20] = {s->self, "exec", "--job", s->job->id, "--peers", s->peers};
     s->alike = !launcher_has_parts(s->argv);
     add_options(s, prefix + 6);
     struct strbuf error = {0};
@@ -307,6 +309,7 @@ static void start_free(struct start *s)
     free(s->rewritten);
     free(s->self);
     free(s->items);
+    free(s->dynamic);
     job_free(s->job);
 }
 

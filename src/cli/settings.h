@@ -15,6 +15,7 @@ struct settings {
     int top;              /* lines of the report; 0: as many as fit */
     bool critical_path;   /* compute it, of: */
     const char *items;    /* these; NULL: the greatest ones are searched for */
+    const char *dynamic;  /* procedures that get probes before the program begins; NULL: none */
     double path_interval; /* seconds that an interval of the search takes */
     double budget;        /* of probes in the source, percent of the run; OPTION_PERCENT_OFF */
     int compensation;     /* enum record_compensation, by LOUPE; and by options: */
@@ -63,7 +64,12 @@ extern const struct option_entry settings_table[]; /* of the LOUPE string */
          .kind = OPTION_PERCENT,                                                                   \
          SETTING(budget),                                                                          \
          .value = "N%|off",                                                                        \
-         .help = "what timing the source's probes may take of the run (default 5%)"},              \
+         .help = "what timing of procedures and loops may take of the run (default 5%)"},          \
+        {.name = "dynamic",                                                                        \
+         .kind = OPTION_STRING,                                                                    \
+         SETTING(dynamic),                                                                         \
+         .value = "GLOBS",                                                                         \
+         .help = "times of these procedures, without recompiling: GLOB or MODULE!GLOB, ..."},      \
         {.name = "critical-path",                                                                  \
          .kind = OPTION_FLAG,                                                                      \
          SETTING(critical_path),                                                                   \

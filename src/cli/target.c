@@ -2,6 +2,7 @@
 #include "cli/target.h"
 
 #include "base/alloc.h"
+#include "cli/dynamic.h"
 #include "cli/install.h"
 #include "cli/settings.h"
 #include "record/place.h"
@@ -96,6 +97,7 @@ int target_exec(const struct target *target, const struct job *job, char *const 
         setenv(PLACE_ENV_OPTIONS, options.text, 1);
         set_preload(target->library, target->program.first.text);
         strbuf_free(&options);
+        dynamic_begin(job);
     }
     execv(target->program.path, argv);
     int err = -errno;

@@ -69,7 +69,7 @@ static uint32_t add_node(struct program *p, const struct program_node *node)
     n->linkage = node->linkage ? xstrdup(node->linkage) : NULL;
     n->procedure = n->parent == GRAPH_NONE ? number : p->nodes[n->parent].procedure;
     map_add(&p->node_map, hash, number);
-    if (n->line) /* nobody asks for what has none, and there may be many */
+    if (n->line) /* else all of a binary without lines would be in one place */
         map_add(&p->line_map, hash_line(n->path, n->line), number);
     return number;
 }

@@ -34,6 +34,8 @@ enum unit_flag {
     UNIT_SOLE = 1 << 5,      /* the only call of a procedure: its site is the procedure's */
     UNIT_RECURSIVE = 1 << 6, /* call of the procedure it stands in, without a probe; procedure: what
                                 its other callers did not make of its entries are such calls */
+    UNIT_INSERTED = 1 << 7,  /* procedure: its probe is in the machine code, and all its entries are
+                                known by their return addresses */
 };
 
 struct unit_node {

@@ -50,9 +50,28 @@ struct emit_data {
     struct emit_block blocks[EMIT_BLOCKS];
 };
 
+enum { EMIT_RANGES = 4 };
+/* A probe of the runtime that the target has loaded (record/dynamic.h): at the entry and the exits
+ * of a procedure, in place of actions. */
+struct emit_record {
+    uint64_t unit;      /* struct dynamic_unit in the target, within 2 GiB of the code; 0: none */
+    uint32_t site;      /* in it */
+    uint32_t index;     /* of the unit, as the runtime has numbered it */
+    int32_t cells, top; /* as of struct dynamic_entry */
+    /* Entries with a return address in one of these ranges of the target are counted at another
+     * site: a procedure that calls itself, or others that call it back. */
+    uint32_t inside;
+    uint32_t range_count;
+    struct emit_range {
+        uint64_t start;
+        uint32_t bytes;
+    } ranges[EMIT_RANGES];
+};
+
 /* A use of one request at one point, in the order in which they are executed. */
 struct emit_use {
     const struct spec_action *actions;
+    const struct emit_record *record; /* NULL: `actions` */
     bool after;              /* after the instruction at the point (a call that has returned) */
     uint32_t first_variable; /* of its spec among EMIT_VARIABLES */
 };

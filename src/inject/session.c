@@ -63,9 +63,9 @@ int session_open(const pid_t *pids, size_t count, struct session **session,
     return 0;
 }
 
-static void close_process(struct process *p)
+static void close_process(struct process *p, bool keep)
 {
-    target_detach(p->target, false);
+    target_detach(p->target, keep);
     for (size_t i = 0; i < p->site_count; i++) {
         free(p->sites[i]->uses);
         free(p->sites[i]);
@@ -80,22 +80,32 @@ static void close_process(struct process *p)
     free(p->shown);
 }
 
-void session_close(struct session *s)
+static void end(struct session *s, bool keep)
 {
-    if (!s)
-        return;
-    struct session_error unheard;
-    for (size_t i = 0; i < s->insertion_count; i++)
-        if (!s->insertions[i].removed)
-            session_remove(s, s->insertions[i].handle, &unheard);
     for (size_t i = 0; i < s->process_count; i++)
-        close_process(&s->processes[i]);
+        close_process(&s->processes[i], keep);
     for (size_t i = 0; i < s->insertion_count; i++)
         spec_free(s->insertions[i].spec);
     session_free_analyses(s);
     free(s->insertions);
     free(s->processes);
     free(s);
+}
+
+void session_close(struct session *s)
+{
+    struct session_error unheard;
+    for (size_t i = 0; s && i < s->insertion_count; i++)
+        if (!s->insertions[i].removed)
+            session_remove(s, s->insertions[i].handle, &unheard);
+    if (s)
+        end(s, false);
+}
+
+void session_leave(struct session *s)
+{
+    if (s)
+        end(s, true);
 }
 
 void session_report_free(struct session_report *report)
@@ -135,7 +145,7 @@ static int resolve(struct session *s, const struct spec *spec, struct wanted_lis
         }
         if (!found && session_living(s) == 0)
             return session_fail(error, -ESRCH, "the process has ended");
-        if (!found)
+        if (!found && !spec->records)
             return resolve_nothing(s, &spec->requests[r], error);
     }
     return 0;
@@ -155,7 +165,7 @@ static int check_named(const struct spec *spec, const struct wanted_list *wanted
             continue;
         bad = bad ? bad : w;
         const char *named = r->where == SPEC_CALL ? r->in : r->function;
-        if (!r->file && named && resolve_is_glob(named))
+        if (spec->records || (!r->file && named && resolve_is_glob(named)))
             continue;
         const char *function =
             w->point ? w->code->functions[w->point->function].pretty : r->function;
@@ -276,6 +286,8 @@ static int find_and_attempt(struct attempt *a, struct session_report *report,
     struct wanted_list *wanted = xcalloc(s->process_count + 1, sizeof *wanted);
     error->message[0] = 0;
     int err = resolve(s, a->added->spec, wanted, error);
+    if (err == 0 && a->added->prepare)
+        err = a->added->prepare(a->added->data, s, wanted, error);
     if (err == 0)
         err = attempt(a, wanted, report, error);
     for (size_t i = 0; i < s->process_count; i++)
@@ -286,19 +298,29 @@ static int find_and_attempt(struct attempt *a, struct session_report *report,
     return err;
 }
 
-int session_insert(struct session *s, struct spec *spec, uint32_t *handle,
-                   struct session_report *report, struct session_error *error)
+int session_insert_prepared(struct session *s, struct insertion *added,
+                            struct session_report *report, struct session_error *error)
 {
-    struct insertion added = {.handle = s->last_handle + 1, .spec = spec};
-    struct attempt a = {.session = s, .added = &added};
-    int err = session_take_variables(s, spec->variable_count, &added.first_variable, error);
+    struct attempt a = {.session = s, .added = added};
+    added->handle = s->last_handle + 1;
+    int err = session_take_variables(s, added->spec->variable_count, &added->first_variable, error);
     if (err == 0)
         err = find_and_attempt(&a, report, error);
     if (err < 0)
         return err;
-    *VEC_PUSH(s->insertions, s->insertion_count, s->insertion_room) = added;
-    *handle = s->last_handle = added.handle;
+    *VEC_PUSH(s->insertions, s->insertion_count, s->insertion_room) = *added;
+    s->last_handle = added->handle;
     return 0;
+}
+
+int session_insert(struct session *s, struct spec *spec, uint32_t *handle,
+                   struct session_report *report, struct session_error *error)
+{
+    struct insertion added = {.spec = spec};
+    int err = session_insert_prepared(s, &added, report, error);
+    if (err == 0)
+        *handle = added.handle;
+    return err;
 }
 
 int session_plan(struct session *s, const struct spec *spec, struct session_report *report,

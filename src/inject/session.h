@@ -50,6 +50,8 @@ int session_open(const pid_t *pids, size_t count, struct session **session,
                  struct session_error *error);
 /* Removes what is inserted and lets go; the processes are as they were. Accepts NULL. */
 void session_close(struct session *session);
+/* Lets go of them; what is inserted stays. */
+void session_leave(struct session *session);
 
 /*
  * Inserts into all processes, or changes nothing: -errno. A procedure in which something cannot be

@@ -72,6 +72,7 @@ static int collect(const struct change *c, const struct site *site, uint64_t tic
         const struct site_use *u = &site->uses[i];
         m->uses[i].actions = u->actions;
         m->uses[i].first_variable = u->first_variable;
+        m->uses[i].record = u->record.unit ? &u->record : NULL;
         if (i > 0 && u->point == site->uses[i - 1].point) {
             m->points[m->count - 1].use_count++;
             continue;

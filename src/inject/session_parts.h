@@ -43,6 +43,7 @@ struct site_use {
     const struct spec_action *actions;
     uint32_t handle, request;
     uint32_t first_variable;
+    struct emit_record record; /* in place of actions, if it has a unit */
 };
 
 /* Bytes that are replaced. */
@@ -86,11 +87,16 @@ struct process {
     } * shown; /* EMIT_BLOCKS * EMIT_VARIABLES */
 };
 
+struct wanted_list;
 struct insertion {
     uint32_t handle;
     struct spec *spec;
     uint32_t first_variable;
     bool removed;
+    /* Called once its points are found, with those of each process; NULL: nothing to do then. */
+    int (*prepare)(void *data, struct session *session, struct wanted_list *wanted,
+                   struct session_error *error);
+    void *data;
 };
 
 struct session {
@@ -107,6 +113,10 @@ struct session {
 
 int session_fail(struct session_error *error, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* session.c: as session_insert, of a spec that is prepared so. */
+int session_insert_prepared(struct session *session, struct insertion *added,
+                            struct session_report *report, struct session_error *error);
 
 /* session_values.c */
 void session_clock_open(struct session *session);
@@ -133,6 +143,7 @@ struct wanted {
     bool left_out;
     size_t code_bytes;
     bool trap, relay;
+    struct emit_record record;
 };
 struct wanted_list {
     struct wanted *list;

@@ -88,6 +88,7 @@ struct spec {
     size_t variable_count;
     struct spec_request *requests;
     size_t request_count;
+    bool records; /* made by records.h: what of it is not there, or not possible, is left out */
 };
 
 struct spec_error {

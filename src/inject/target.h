@@ -49,6 +49,9 @@ uint8_t *target_code(struct target *target, uint64_t near, uint64_t near_end, si
 void target_code_free(struct target *target, uint64_t remote, size_t bytes);
 /* Room for data, shared between us and it, zeroed; never given back. */
 void *target_data(struct target *target, size_t bytes, uint64_t *remote);
+/* The same within 2 GiB of everything in [near, near_end), as code is. */
+void *target_data_near(struct target *target, uint64_t near, uint64_t near_end, size_t bytes,
+                       uint64_t *remote);
 
 /* A change of code that is there: `bytes` at `address` become `to`. A thread that has its program
  * counter inside (address, address + bytes) is moved to `moved[offset]`, where what it was about

@@ -240,6 +240,23 @@ void *target_data(struct target *t, size_t bytes, uint64_t *remote)
     return a->local + (*remote - a->remote);
 }
 
+void *target_data_near(struct target *t, uint64_t near, uint64_t near_end, size_t bytes,
+                       uint64_t *remote)
+{
+    enum { NEAR_BYTES = 64 << 10 };
+    bytes = rounded(bytes ? bytes : 1, 64);
+    for (size_t i = 0; i < t->arena_count; i++) {
+        struct arena *a = t->arenas[i];
+        if (a->kind == ARENA_DATA && reaches(a, near, near_end) && take(a, bytes, remote))
+            return a->local + (*remote - a->remote);
+    }
+    size_t room = rounded(bytes > NEAR_BYTES ? bytes : NEAR_BYTES, PAGE);
+    struct arena *a = have_calls(t) ? arena_make(t, ARENA_DATA, room, near, near_end) : NULL;
+    if (!a || !take(a, bytes, remote))
+        return NULL;
+    return a->local + (*remote - a->remote);
+}
+
 /* Giving back */
 
 struct arena *arena_of(struct target *t, uint64_t remote)

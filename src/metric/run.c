@@ -2,6 +2,7 @@
 #include "metric/run.h"
 
 #include "base/alloc.h"
+#include "graph/unit.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -69,6 +70,9 @@ void run_free(struct run *run)
         free(run->path.items[i].name);
     free(run->path.items);
     free(run->path.ranges);
+    for (size_t i = 0; i < run->unit_count; i++)
+        unit_free(&run->units[i]);
+    free(run->units);
     free(run);
 }
 

@@ -143,6 +143,10 @@ struct run {
     size_t peer_count, peer_room;
     char **warnings;
     size_t warning_count, warning_room;
+    /* Static tables of probes that were inserted into machine code, until the graph is structured:
+     * no binary has them (graph/unit.h). Those of one module have one id. */
+    struct unit *units;
+    size_t unit_count, unit_room;
 };
 
 struct run *run_new(void);

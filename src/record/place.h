@@ -5,6 +5,7 @@
  *   /dev/shm/loupe-UID/JOB/       directory of one job, mode 0700, owner checked
  *       job                       what the job is (tree/job.h), written by `loupe run` or `exec`
  *       NAME.hdr, NAME.0, ...     segments of its processes; NAME is random
+ *       graph-HASH                static tables of procedures whose probes were inserted
  *   $TMPDIR/loupe-UID/JOB/        the same for extents that do not fit into shared memory
  *
  * The target is told by its environment, which `loupe exec` sets. LOUPE_SHM_DIR and TMPDIR replace
@@ -23,8 +24,10 @@
 #define PLACE_ENV_ROOT_PID "LOUPE_ROOT_PID"  /* the process that `loupe exec` became */
 #define PLACE_ENV_TOGETHER "LOUPE_TOGETHER"  /* the launcher starts nothing but watched ranks */
 #define PLACE_ENV_OPTIONS  "LOUPE"           /* the option string of interface.md */
+#define PLACE_ENV_DYNAMIC  "LOUPE_DYNAMIC"   /* socket to who inserts probes (record/dynamic.h) */
 
 #define PLACE_HEADER_SUFFIX ".hdr"
+#define PLACE_GRAPH_PREFIX  "graph-" /* static tables of probes that were inserted */
 
 /* "/dev/shm/loupe-UID" or "$TMPDIR/loupe-UID" (TMPDIR default /tmp) into `path`; -errno. */
 int place_shm_root(char *path, size_t room);

@@ -3,6 +3,7 @@
  * thread; known again when a library comes back; forgotten when it goes. */
 #include "runtime/probe.h"
 
+#include "record/dynamic.h"
 #include "runtime/process.h"
 
 #include <errno.h>
@@ -190,12 +191,14 @@ static void add_unit(struct loupe_unit *unit, uint32_t number)
         u->unit = NULL;
         return;
     }
-    if (!known)
+    /* What was inserted takes no marks: calls with probes need not know of it. */
+    if (!known && !(unit->flags & DYNAMIC_UNIT))
         for (uint32_t i = 0; i < unit->sites; i++)
             add_place(unit->table[i], number, i);
+    bool dynamic = unit->flags & DYNAMIC_UNIT;
     unit->visit = (void *)loupe_probe_visit;
-    unit->enter = (void *)loupe_probe_enter;
-    unit->leave = (void *)loupe_probe_leave;
+    unit->enter = dynamic ? (void *)loupe_probe_enter_dynamic : (void *)loupe_probe_enter;
+    unit->leave = dynamic ? (void *)loupe_probe_leave_dynamic : (void *)loupe_probe_leave;
     unit->index = u->index;
     unit->number = number;
     if (!known)

@@ -78,6 +78,7 @@ struct probe_caller {
     uint32_t index;
     int64_t block_time, last_time; /* of timed blocks: this one and the one before */
     uint32_t block_count;          /* visits in this one */
+    uint32_t count_rest;           /* of its count, in 1/RECORD_BLOCK */
     struct probe_caller *next;
 };
 
@@ -95,6 +96,7 @@ struct probe_site {
     bool own;                  /* statement, sole call: timed by a frame of its own */
     bool recursive;            /* procedure: who comes without a mark is only counted */
     bool always;               /* every visit is timed: it is, or leads to, an item with a name */
+    bool dynamic;              /* procedure whose probe was inserted into its machine code */
     uint8_t item;              /* of the critical path, that its frame is a visit of; and */
     uint8_t call_item;         /* the same of the call; RECORD_PATH_NO_ITEM: none */
     uint8_t item_rest;         /* of the weights of its visits, in sevenths */
@@ -110,7 +112,7 @@ struct probe_site {
     struct probe_clone clones[PROBE_CLONES];
     uint32_t clone_next;
     uint32_t caller_count;
-    struct probe_caller *callers;
+    struct probe_caller *callers, *recent; /* all, and the one of the last entry that was timed */
 
     /* sampling (probe_sample.h); times are virtual, in 1/256 ticks */
     uint32_t weight;    /* of a frame that begins: `size`, or 0 where it only warms up */
@@ -226,8 +228,9 @@ struct probe_cost {
     uint64_t all, inside; /* in all, and between the two readings of the clock */
 };
 
-/* By a frame of its own, by way of a mark, as the entry of a procedure without one. */
-enum probe_way { PROBE_OWN, PROBE_MARKED, PROBE_UNKNOWN, PROBE_WAYS };
+/* By a frame of its own, by way of a mark, as the entry of a procedure without one, by code that
+ * was inserted. */
+enum probe_way { PROBE_OWN, PROBE_MARKED, PROBE_UNKNOWN, PROBE_DYNAMIC, PROBE_WAYS };
 
 struct probe_costs {
     struct probe_cost plain[PROBE_WAYS];
@@ -245,6 +248,14 @@ extern bool loupe_probe_xsave;                     /* what the stub saves regist
 PROBE_SLOW_PATH void loupe_probe_visit(void);
 PROBE_SLOW_PATH void *loupe_probe_enter(void *return_address);
 PROBE_SLOW_PATH void loupe_probe_leave(void *cookie);
+/* The same of units that were inserted (record/dynamic.h). */
+PROBE_SLOW_PATH void loupe_probe_enter_dynamic(void);
+PROBE_SLOW_PATH void loupe_probe_leave_dynamic(void);
+/* Where in the stack the thread's innermost visit of such a unit began that is timed: an exit that
+ * is no lower comes to the slow path. */
+extern __thread uintptr_t loupe_dynamic_top __attribute__((tls_model("initial-exec")));
+/* Such units are attached, before the program begins. */
+void dynamic_start(void);
 
 /* Functions that run by way of the stub; they may do anything but block for long. */
 typedef void *probe_rare_function(void *a, uintptr_t b);

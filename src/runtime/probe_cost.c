@@ -6,22 +6,27 @@
  */
 #include "runtime/probe.h"
 
+#include "record/dynamic.h"
 #include "runtime/clock.h"
 #include "runtime/hot.h"
 #include "runtime/process.h"
 
 #include <cpuid.h>
+#include <string.h>
 
 struct probe_costs probe_costs;
 bool loupe_probe_xsave;
 
-enum { SOMEWHERE = 2 }; /* a return address */
+enum { SOMEWHERE = 2, GAP = DYNAMIC_GAP }; /* a return address; below it in the stack */
 enum { LOOP, CALL, ENTRY, SITES, BATCHES = 8, VISITS = 128, NUMBER = RECORD_UNITS_MAX - 1 };
 
 static struct loupe_unit unit = {.visit = (void *)loupe_probe_visit,
                                  .enter = (void *)loupe_probe_enter,
                                  .leave = (void *)loupe_probe_leave,
                                  .number = NUMBER};
+static struct loupe_unit inserted = {.enter = (void *)loupe_probe_enter_dynamic,
+                                     .leave = (void *)loupe_probe_leave_dynamic,
+                                     .number = NUMBER};
 
 /* All that a run needs, in pages that are given back. */
 struct trial {
@@ -92,6 +97,31 @@ static uint64_t entry_batch(volatile int32_t *cells)
         if (frame)
             LEAVE();
     }
+    return clock_now() - begin;
+}
+
+/* As inserted code does it (inject/arch), with a return address of ours. */
+static uint64_t dynamic_batch(volatile int32_t *cells)
+{
+    uint64_t begin = clock_now();
+    for (int i = 0; i < VISITS; i++)
+        __asm__ volatile("push %4\n\t"
+                         "decl %c3(%0)\n\t"
+                         "jns 1f\n\t"
+                         "lea -%c5(%%rsp),%%rsp\n\t"
+                         "call *%c1(%%rip)\n\t"
+                         "nopl %c3(%%rax)\n\t"
+                         "lea %c5(%%rsp),%%rsp\n"
+                         "1:\tcmp %%rsp,%6\n\t"
+                         "ja 2f\n\t"
+                         "lea -%c5(%%rsp),%%rsp\n\t"
+                         "call *%c2(%%rip)\n\t"
+                         "lea %c5(%%rsp),%%rsp\n"
+                         "2:\tlea 8(%%rsp),%%rsp"
+                         :
+                         : "r"(cells), "i"(&inserted.enter), "i"(&inserted.leave), "i"(4 * ENTRY),
+                           "i"(SOMEWHERE), "i"(GAP), "m"(loupe_dynamic_top)
+                         : "cc", "memory");
     return clock_now() - begin;
 }
 
@@ -185,6 +215,10 @@ static void measure_all(struct trial *t, struct probe_cost *costs, uint32_t weig
     t->sites[ENTRY].callers = &t->caller;
     t->group.calls = NULL;
     keep(&costs[PROBE_UNKNOWN], measure(t, entry_batch, &t->caller_record));
+    memset(t->probes.seen, 0, sizeof t->probes.seen);
+    t->sites[ENTRY].dynamic = true;
+    keep(&costs[PROBE_DYNAMIC], measure(t, dynamic_batch, &t->caller_record));
+    t->sites[ENTRY].dynamic = false;
 }
 
 static bool has_xsave(void)
@@ -207,13 +241,16 @@ void probe_calibrate(void)
     if (times == TIMES || (times && now - last < APART))
         return;
     struct probe_thread *own = loupe_probes;
+    uintptr_t top = loupe_dynamic_top;
     struct trial *t = pages_alloc(sizeof *t);
     if (!t)
         return;
     loupe_probes = &t->probes;
+    loupe_dynamic_top = UINTPTR_MAX;
     measure_all(t, probe_costs.plain, 1);
     measure_all(t, probe_costs.fenced, UINT8_MAX);
     loupe_probes = own;
+    loupe_dynamic_top = top;
     uint64_t marked = probe_costs.plain[PROBE_MARKED].all, alone = probe_costs.plain[PROBE_OWN].all;
     probe_costs.slow = marked > alone ? marked - alone : 0;
     pages_free(t, sizeof *t);

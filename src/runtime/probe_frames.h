@@ -119,11 +119,23 @@ HOT void close_top(struct probe_thread *p, uint64_t now)
     __atomic_store_n(&p->mirror->depth, (uint32_t)(f - 1)->depth, __ATOMIC_RELEASE);
 }
 
+/* Which visit of an inserted probe is the innermost one now. Those of the source do not change it
+ * when they come and go in order. */
+static inline void dynamic_top(const struct probe_thread *p)
+{
+    const struct probe_frame *f = p->top;
+    while (!f->opened->dynamic)
+        f--;
+    if (p == loupe_probes)
+        loupe_dynamic_top = f->sp;
+}
+
 static RARELY void close_to(struct probe_thread *p, struct probe_frame *keep)
 {
     uint64_t now = now_ticks();
     while (p->top > keep)
         close_top(p, now);
+    dynamic_top(p);
 }
 
 void probe_close_all(struct probe_thread *p)

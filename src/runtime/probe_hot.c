@@ -22,6 +22,7 @@
 #include "runtime/probe_sample.h"
 
 __thread struct probe_thread *loupe_probes;
+__thread uintptr_t loupe_dynamic_top = UINTPTR_MAX;
 uint32_t probe_lock;
 
 /* Where a site is looked for first. */
@@ -30,6 +31,10 @@ uint32_t probe_lock;
 SLOW_PATH void *loupe_probe_rare(probe_rare_function *function, void *a, uintptr_t b);
 
 /* ---- what is rare ---- */
+
+/* Functions of libc may have probes that were inserted: those that are visited from in here must
+ * not come here. */
+static __thread bool locked;
 
 static inline uint64_t lock_rare(void)
 {
@@ -42,11 +47,13 @@ static inline uint64_t lock_rare(void)
             system_call4(SYS_sched_yield, 0, 0, 0, 0);
         else
             system_call4(SYS_nanosleep, (long)&nap, 0, 0, 0);
+    locked = true;
     return before;
 }
 
 static inline void unlock_rare(uint64_t before)
 {
+    locked = false;
     __atomic_store_n(&probe_lock, 0, __ATOMIC_RELEASE);
     system_call4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before);
 }
@@ -89,6 +96,8 @@ static inline void fence(void)
 static RARELY void *rare(probe_rare_function *function, void *a, uintptr_t b)
 {
     struct probe_thread *p = loupe_probes; /* NULL: there may be no clock yet */
+    if (UNLIKELY(locked))
+        return NULL;
     uint64_t begin = p ? now_ticks() : 0, mask = lock_rare();
     void *result = loupe_probe_rare(function, a, b);
     unlock_rare(mask);
@@ -242,19 +251,31 @@ static inline void *enter_called(struct probe_thread *p, struct probe_site *s,
     return open_frame(p, call, s, NULL, sp);
 }
 
-/* Called from code without probes, or through a pointer. */
-static RARELY void *enter_unknown(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
-                                  uintptr_t from)
+/* NULL: there is no room for it. */
+static inline struct probe_caller *caller_of(struct probe_site *s, uintptr_t from)
 {
     struct probe_caller *c = s->callers;
     while (c && c->address != from && c->address)
         c = c->next;
     if (UNLIKELY(!c || (c->address && c->address != from)))
         c = rare(probe_rare_caller, s, from);
-    if (UNLIKELY(!c))
-        return NULL;
+    return c;
+}
+
+static inline void count_caller(const struct probe_site *s, struct probe_caller *c)
+{
     c->block_count++;
     c->record->count += s->size == 1; /* else at the end of the stratum */
+}
+
+/* Called from code without probes, or through a pointer. */
+static RARELY void *enter_unknown(struct probe_thread *p, struct probe_site *s, uintptr_t sp,
+                                  uintptr_t from)
+{
+    struct probe_caller *c = caller_of(s, from);
+    if (UNLIKELY(!c))
+        return NULL;
+    count_caller(s, c);
     if (UNLIKELY(s->open || frames_full(p))) {
         fold_recursion(p, NULL, s);
         return NULL;
@@ -409,9 +430,11 @@ static RARELY void leave_slowly(uint64_t cookie, uint64_t now)
     struct probe_frame *f = p ? p->top : NULL;
     while (f && f > p->frames && f->cookie != cookie)
         f--;
-    if (f && f > p->frames)
+    if (f && f > p->frames) {
         while (p->top >= f)
             close_top(p, now);
+        dynamic_top(p);
+    }
 }
 
 SLOW_PATH void loupe_probe_leave(void *frame)
@@ -428,3 +451,5 @@ SLOW_PATH void loupe_probe_leave(void *frame)
     else
         leave_slowly(cookie, now_ticks());
 }
+
+#include "runtime/probe_dynamic.h"

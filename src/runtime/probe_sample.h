@@ -75,7 +75,7 @@ static SAMPLE_RARELY void sample_suspect(struct probe_thread *p, struct probe_fr
         p->interrupted = now;
         p->watch = SAMPLE_WATCH;
     }
-    f->site->missed += f->serial == f->site->serial && !f->caller;
+    f->site->missed += f->serial == f->site->serial;
     f->weight = 0;
 }
 
@@ -189,21 +189,6 @@ static inline void sample_square(struct record_probe *r, int64_t difference, uin
     r->strata++;
 }
 
-/* Entries of a procedure from code without probes, by return address. */
-static inline void sample_end_callers(struct probe_site *s, uint64_t visits)
-{
-    for (struct probe_caller *c = s->callers; c; c = c->next) {
-        if (s->size > 1) {
-            c->record->count += c->block_count * visits / RECORD_BLOCK;
-            c->record->state |= RECORD_PROBE_SAMPLED;
-            sample_square(c->record, c->block_time - c->last_time, s->size);
-        }
-        c->block_count = 0;
-        c->last_time = c->block_time;
-        c->block_time = 0;
-    }
-}
-
 /* With fences or without: what a timed visit costs is another matter then. */
 static inline void sample_way(struct probe_site *s)
 {
@@ -229,6 +214,37 @@ static inline int64_t sample_undilated(const struct probe_site *s, int64_t time,
     if (s->size <= SAMPLE_FENCED || !s->dilated || counted >= slow || time <= counted * visits)
         return time;
     return (int64_t)((__int128)time * counted / slow);
+}
+
+/*
+ * Entries of a procedure by return address, once the stratum is complete. What was timed has its
+ * weight already; but the first visits of a block only warm up, and fences made the others longer:
+ * what all of them took together, per visit, goes to all visits, as with other sites.
+ */
+static inline void sample_end_callers(struct probe_site *s, uint64_t visits, int64_t begun)
+{
+    int64_t all = 0, right = 0;
+    for (struct probe_caller *c = s->callers; c; c = c->next)
+        all += c->block_time;
+    if (begun > 0 && all > 0)
+        right = sample_undilated(s, all, begun);
+    for (struct probe_caller *c = s->callers; c; c = c->next) {
+        if (s->size > 1) {
+            uint64_t count = c->block_count * visits + c->count_rest;
+            c->record->count += count / RECORD_BLOCK;
+            c->count_rest = (uint32_t)(count % RECORD_BLOCK);
+            c->record->state |= RECORD_PROBE_SAMPLED;
+            if (right) {
+                int64_t time = (int64_t)((__int128)c->block_time * right / all);
+                c->record->time +=
+                    (int64_t)((__int128)time * (int64_t)visits / begun) - c->block_time * s->size;
+            }
+            sample_square(c->record, c->block_time - c->last_time, s->size);
+        }
+        c->block_count = 0;
+        c->last_time = c->block_time;
+        c->block_time = 0;
+    }
 }
 
 /* The visits of a stratum are complete: those that were timed stand for all. `begin` is where the
@@ -262,7 +278,7 @@ static inline void sample_end_stratum(struct probe_site *s, uint64_t begin)
     r->stratum_time = 0;
     r->stratum_timed = 0;
     if (s->kind == LOUPE_SITE_PROCEDURE)
-        sample_end_callers(s, (uint64_t)visits);
+        sample_end_callers(s, (uint64_t)visits, begun);
     __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
     s->size = s->next_size;
     s->serial++;

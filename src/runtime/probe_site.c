@@ -3,6 +3,7 @@
  * visit of a site by a thread, a new caller, resets. */
 #include "runtime/probe.h"
 
+#include "record/dynamic.h"
 #include "runtime/clock.h"
 #include "runtime/hot.h"
 #include "runtime/options.h"
@@ -29,7 +30,9 @@ void probe_frames_set_up(struct probe_thread *p, struct record_probe_frames *mir
             i <= RECORD_PROBE_FRAMES ? &p->mirror->frames[i - 1] : &p->unseen.frames[0];
     for (uint32_t i = 0; i <= PROBE_FRAMES; i++)
         p->frames[i].depth = i;
+    static struct probe_site nothing = {.dynamic = true};
     p->frames[0].sp = UINTPTR_MAX;
+    p->frames[0].opened = &nothing; /* what looks for an inserted one ends here */
     p->top = p->frames;
 }
 
@@ -93,7 +96,9 @@ static bool say_unit(struct probe_unit *u)
     uintptr_t bias;
     if (u->record != UINT32_MAX)
         return true;
-    u->module = module_at((uintptr_t)u->unit, &bias);
+    bool dynamic = u->flags & DYNAMIC_UNIT;
+    u->module =
+        module_at(dynamic ? ((struct dynamic_unit *)u->unit)->code : (uintptr_t)u->unit, &bias);
     struct record_unit *r =
         record_cursor_next(&loupe_process.writer, &unit_cursor, RECORD_KIND_UNITS, 0, sizeof *r);
     if (!r)
@@ -196,7 +201,7 @@ static struct record_probe *new_record(struct probe_thread *p, const struct prob
         return NULL;
     }
     *r = *like;
-    r->kind = s->kind;
+    r->kind = s->dynamic && s->recursive ? LOUPE_SITE_RECURSIVE : s->kind;
     r->min = UINT64_MAX;
     r->stratum_size = 1;
     record_cursor_publish(&p->probes);
@@ -226,6 +231,7 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
         s->kind = LOUPE_SITE_PROCEDURE;
     s->group = probe_group(entry & ((1ull << 56) - 1));
     s->own = s->kind == LOUPE_SITE_SOLE;
+    s->dynamic = u->flags & DYNAMIC_UNIT;
     s->size = 1;
     struct record_probe like = {.unit = u->record,
                                 .site = site,
@@ -237,7 +243,10 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
         return NULL;
     bool marked = s->kind == LOUPE_SITE_CALL ||
                   (s->group && s->group->procedures && s->kind == LOUPE_SITE_STATEMENT);
-    s->way = marked ? PROBE_MARKED : s->kind == LOUPE_SITE_PROCEDURE ? PROBE_UNKNOWN : PROBE_OWN;
+    s->way = marked                            ? PROBE_MARKED
+             : s->dynamic                      ? PROBE_DYNAMIC
+             : s->kind == LOUPE_SITE_PROCEDURE ? PROBE_UNKNOWN
+                                               : PROBE_OWN;
     s->calibrated = &probe_costs.plain[s->way];
     s->cost = s->warm_cost = s->calibrated->all;
     s->inside = s->calibrated->inside;

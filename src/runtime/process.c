@@ -284,6 +284,7 @@ bool process_start(void)
 __attribute__((constructor)) static void start(void)
 {
     process_start();
+    dynamic_start();
 }
 
 /* _exit leaves no other trace; exit() does not come through here. */

@@ -5,6 +5,7 @@
 #include "base/path.h"
 #include "record/plan.h"
 #include "tree/collect.h"
+#include "tree/inserted.h"
 #include "tree/members.h"
 #include "tree/notes.h"
 
@@ -358,6 +359,7 @@ int node_read(const struct job *job, struct run **run)
     }
     if (!err) {
         read_path(&r, members.dir);
+        inserted_read(r.run, members.dir);
         conclude(&r, &members);
         run_finish(r.run);
         *run = r.run;

@@ -26,7 +26,8 @@ struct finding {
         uint32_t item;
     } * calls;
     size_t call_count, call_room;
-    uint64_t lost; /* probes that the tables do not have */
+    bool *units_added; /* of the run: its tables are in the program */
+    uint64_t lost;     /* probes that the tables do not have */
 };
 
 static bool same(const char *a, const char *b)
@@ -54,8 +55,8 @@ static uint32_t known_module(const struct finding *f, const char *path, const ch
     return GRAPH_NONE;
 }
 
-/* The number of a module; reads its tables if it is new. */
-static uint32_t module_of(struct finding *f, const char *path, const char *build_id)
+/* The number of a module; reads its tables if it is new. `inserted`: it need not have any. */
+static uint32_t module_of(struct finding *f, const char *path, const char *build_id, bool inserted)
 {
     uint32_t known = known_module(f, path, build_id);
     if (known != GRAPH_NONE)
@@ -66,7 +67,7 @@ static uint32_t module_of(struct finding *f, const char *path, const char *build
     *VEC_PUSH(f->build_ids, also, f->build_id_room) = build_id;
     struct tables tables = {0};
     int error = path ? tables_read(&tables, path, build_id, NULL) : -ENOENT;
-    if (error)
+    if (error && !inserted)
         run_warn(f->run,
                  "%s has probes, but its program graph cannot be read (%s): what they counted is "
                  "left out",
@@ -77,12 +78,38 @@ static uint32_t module_of(struct finding *f, const char *path, const char *build
     return number;
 }
 
+/* The static tables of a probe: those in its module, or what was noted when it was inserted. */
+static uint32_t tables_of(struct finding *f, const struct graph_node *n)
+{
+    struct run *run = f->run;
+    bool inserted = false;
+    for (size_t i = 0; i < run->unit_count && !inserted; i++)
+        inserted = run->units[i].sites && run->units[i].id == n->probe.unit;
+    uint32_t number = module_of(f, n->module, n->build_id, inserted);
+    for (size_t i = 0; inserted && i < run->unit_count; i++)
+        if (!f->units_added[i] && run->units[i].id == n->probe.unit) {
+            program_add(&f->items->program, number, &run->units[i]);
+            f->units_added[i] = true;
+        }
+    return number;
+}
+
+/* Modules that only call what has probes. */
+static void add_callers(struct finding *f)
+{
+    uint32_t number = (uint32_t)f->module_count;
+    for (size_t i = 0; i < f->run->unit_count; i++)
+        if (!f->units_added[i])
+            program_add(&f->items->program, number++, &f->run->units[i]);
+}
+
 /* What a place in the source is asked for. */
 struct wanted {
     enum graph_kind kind;
     const char *name; /* of a communication */
     uint32_t callee;  /* of a call */
-    bool through;     /* a call through a pointer will do */
+    bool through;     /* a call through a pointer will do, */
+    bool any;         /* or of anything */
 };
 
 static bool fits(const struct program *p, uint32_t node, void *data)
@@ -93,7 +120,9 @@ static bool fits(const struct program *p, uint32_t node, void *data)
         return false;
     if (n->kind == GRAPH_COMMUNICATION)
         return same(n->name, w->name);
-    return w->through ? n->flags & UNIT_POINTER : n->callee == w->callee;
+    return w->any       ? n->callee != GRAPH_NONE
+           : w->through ? n->flags & UNIT_POINTER
+                        : n->callee == w->callee;
 }
 
 static bool inside(const struct program *p, uint32_t node, void *data)
@@ -183,6 +212,20 @@ static uint32_t met_call(struct finding *f, uint32_t statement, uint32_t callee)
     return (uint32_t)(f->call_count - 1);
 }
 
+/* Without debug information a call is known by the procedure that it stands in. Callee GRAPH_NONE:
+ * any. */
+static uint32_t call_in(const struct program *p, const struct resolver_place *place,
+                        uint32_t callee)
+{
+    const char *in = place->outer ? place->outer : place->procedure;
+    for (uint32_t i = 0; in && i < p->count; i++)
+        if (p->nodes[i].kind == GRAPH_CALL && !p->nodes[i].line &&
+            (callee == GRAPH_NONE || p->nodes[i].callee == callee) &&
+            same(p->nodes[p->nodes[i].procedure].name, in))
+            return i;
+    return GRAPH_NONE;
+}
+
 /* A procedure's executions from one return address. */
 static struct raw place_caller(struct finding *f, const struct graph_node *n, uint32_t procedure)
 {
@@ -192,13 +235,17 @@ static struct raw place_caller(struct finding *f, const struct graph_node *n, ui
     if (f->resolver)
         resolver_lookup(f->resolver, n->probe.caller, n->probe.caller_build_id,
                         n->probe.caller_offset, &place);
-    uint32_t found = place.line ? find_at(p, &place, &wanted) : GRAPH_NONE;
+    uint32_t found = place.line ? find_at(p, &place, &wanted) : call_in(p, &place, procedure);
     if (found != GRAPH_NONE) { /* counted where it stands, if it has a probe */
         f->present[found] = true;
         return (struct raw){p->nodes[found].probe ? RAW_TIME : RAW_ITEM, found, GRAPH_NONE};
     }
     wanted.through = true;
     found = place.line ? find_at(p, &place, &wanted) : GRAPH_NONE;
+    /* What is called there has called it as its last act, and let it return in its place. */
+    wanted.any = p->nodes[procedure].flags & UNIT_INSERTED;
+    if (found == GRAPH_NONE && wanted.any)
+        found = place.line ? find_at(p, &place, &wanted) : call_in(p, &place, GRAPH_NONE);
     return (struct raw){RAW_CALL, met_call(f, found, procedure), GRAPH_NONE};
 }
 
@@ -207,13 +254,14 @@ static void place_probe(struct finding *f, uint32_t raw)
     const struct program *p = &f->items->program;
     const struct graph_node *n = &f->run->graph.nodes[raw];
     const struct program_site *site =
-        program_site(p, module_of(f, n->module, n->build_id), n->probe.unit, n->probe.site);
+        program_site(p, known_module(f, n->module, n->build_id), n->probe.unit, n->probe.site);
     f->raw[raw] = (struct raw){RAW_LEFT_OUT, GRAPH_NONE, GRAPH_NONE};
     if (!site) {
         f->lost++;
         return;
     }
-    bool by_caller = n->probe.kind == LOUPE_SITE_PROCEDURE && n->probe.caller;
+    bool inside = n->probe.kind == LOUPE_SITE_RECURSIVE;
+    bool by_caller = (inside || n->probe.kind == LOUPE_SITE_PROCEDURE) && n->probe.caller;
     if (!by_caller && site->loop != GRAPH_NONE) {
         f->raw[raw].loop = site->loop;
         f->present[site->loop] = true;
@@ -226,14 +274,14 @@ static void place_probe(struct finding *f, uint32_t raw)
         f->present[site->sole] = true;
         f->raw[raw].item = site->sole;
         f->raw[raw].role = RAW_SOLE;
-    } else if (n->probe.kind != LOUPE_SITE_PROCEDURE && n->probe.kind != LOUPE_SITE_SOLE)
+    } else if (n->probe.kind != LOUPE_SITE_PROCEDURE && n->probe.kind != LOUPE_SITE_SOLE && !inside)
         f->raw[raw].role = RAW_ITEM;
     else if (p->nodes[site->node].kind != GRAPH_PROCEDURE)
         f->raw[raw].item = GRAPH_NONE;
     else if (by_caller)
         f->raw[raw] = place_caller(f, n, site->node);
     else
-        f->raw[raw].role = RAW_ENTRIES;
+        f->raw[raw].role = inside ? RAW_INSIDE : RAW_ENTRIES;
 }
 
 /* The calls of itself that a procedure's entries count: one statement; GRAPH_NONE: several. */
@@ -375,8 +423,9 @@ static void set_raw(struct finding *f, const uint32_t *map)
         if (raw->role == RAW_CALL && f->calls) {
             const struct met_call *call = &f->calls[raw->item];
             bool unknown = call->statement == GRAPH_NONE;
+            bool counted = !(f->items->program.nodes[call->callee].flags & UNIT_INSERTED);
             uint32_t callers = unknown ? f->items->list[call->item].unknown : call->item;
-            *raw = (struct raw){unknown ? RAW_TIME : RAW_ITEM, callers, GRAPH_NONE};
+            *raw = (struct raw){unknown && counted ? RAW_TIME : RAW_ITEM, callers, GRAPH_NONE};
         } else {
             raw->item = raw->item == GRAPH_NONE ? GRAPH_NONE : map[raw->item];
             raw->loop = raw->loop == GRAPH_NONE ? GRAPH_NONE : map[raw->loop];
@@ -390,9 +439,11 @@ void items_build(struct items *items, struct run *run, struct resolver *resolver
     size_t raw_count = run->graph.count;
     *items = (struct items){.raw = xcalloc(raw_count, sizeof *items->raw)};
     f.raw = items->raw;
+    f.units_added = xcalloc(run->unit_count + 1, sizeof *f.units_added);
     for (size_t i = 0; i < raw_count; i++)
         if (run->graph.nodes[i].probe.kind)
-            module_of(&f, run->graph.nodes[i].module, run->graph.nodes[i].build_id);
+            tables_of(&f, &run->graph.nodes[i]);
+    add_callers(&f);
     program_finish(&items->program);
     size_t count = items->program.count;
     f.present = xcalloc(count + 1, sizeof *f.present);
@@ -418,6 +469,7 @@ void items_build(struct items *items, struct run *run, struct resolver *resolver
     free(f.calls);
     free(f.modules);
     free(f.build_ids);
+    free(f.units_added);
 }
 
 void items_free(struct items *items)

@@ -35,6 +35,7 @@ enum raw_role {
     RAW_LEFT_OUT, /* a probe that no table knows, or that counts iterations alone */
     RAW_ITEM,     /* count and time of an item */
     RAW_ENTRIES,  /* entries of a procedure, and times of callers not known */
+    RAW_INSIDE,   /* of those, entries from procedures of its group */
     RAW_SOLE,     /* entries of a procedure, all by the call that is the item */
     RAW_TIME,     /* time alone: it was counted elsewhere */
     RAW_CALL,     /* while items are found: a call that no table has */

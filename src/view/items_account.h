@@ -10,6 +10,7 @@ struct account {
     double parts, parts_error; /* of what stands in it */
     double mpi, sync;          /* inside MPI, and waiting there, in it and in what it calls */
     uint64_t calls;            /* of a procedure: executions that its call statements have */
+    uint64_t inside;           /* and entries that are known to come from its group */
     bool untimed;              /* and not all of those were timed */
     bool summed;               /* its time is that of its parts */
 };

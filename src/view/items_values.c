@@ -75,6 +75,10 @@ static void take_raw(struct accounting *a, const struct run_value *value)
             a->accounts[a->items->list[raw->item].callee].v.count += value->count;
         break;
     case RAW_TIME: add_time(v, value); break;
+    case RAW_INSIDE:
+        v->count += value->count;
+        a->accounts[raw->item].inside += value->count;
+        break;
     case RAW_ENTRIES:
         v->count += value->count;
         if (unknown != GRAPH_NONE)
@@ -88,17 +92,69 @@ static bool is_unknown(const struct item *item)
     return item->kind == GRAPH_CALL && item->node == GRAPH_NONE;
 }
 
+static bool is_inserted(const struct accounting *a, uint32_t item)
+{
+    const struct item *list = a->items->list;
+    return item != GRAPH_NONE && list[item].kind == GRAPH_PROCEDURE &&
+           list[item].node != GRAPH_NONE &&
+           a->items->program.nodes[list[item].node].flags & UNIT_INSERTED;
+}
+
+/*
+ * All entries of a procedure whose probe was inserted have a return address. Where only a sample
+ * was looked at, how many came from each is an estimate, and those since the last sample are
+ * missing: they are divided as the others were, the rest goes to who has most.
+ */
+static void share_entries(struct accounting *a)
+{
+    const struct item *list = a->items->list;
+    struct share {
+        uint64_t entries, known, given;
+        uint32_t most;
+    } *shares = xcalloc(2 * a->items->count + 2, sizeof *shares);
+    for (uint32_t i = 0; i < a->items->count; i++) {
+        const struct account *account = &a->accounts[i];
+        shares[2 * i].entries = account->v.count - account->inside;
+        shares[2 * i + 1].entries = account->inside;
+        if (!account->inside) /* where they are not told apart */
+            shares[2 * i + 1].most = GRAPH_NONE;
+    }
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < a->items->count; i++) {
+            if (list[i].kind != GRAPH_CALL || !is_inserted(a, list[i].callee))
+                continue;
+            uint32_t which = 2 * list[i].callee;
+            which += list[i].inside && shares[which + 1].most != GRAPH_NONE;
+            struct share *s = &shares[which];
+            uint64_t *count = &a->accounts[i].v.count;
+            if (pass == 0) {
+                s->known += *count;
+                s->most = !s->most || *count > a->accounts[s->most].v.count ? i : s->most;
+                continue;
+            }
+            if (s->known && s->known != s->entries)
+                *count = (uint64_t)((double)*count / (double)s->known * (double)s->entries);
+            s->given += *count;
+        }
+    for (uint32_t i = 0; i < 2 * a->items->count; i++)
+        if (shares[i].most && shares[i].most != GRAPH_NONE && shares[i].entries > shares[i].given)
+            a->accounts[shares[i].most].v.count += shares[i].entries - shares[i].given;
+    free(shares);
+}
+
 /* Who called whom how often: what remains of the entries came from unknown callers, what remains of
  * a pointer's count went to procedures without probes. */
 static void count_calls(struct accounting *a)
 {
     const struct item *list = a->items->list;
+    share_entries(a);
     for (size_t i = 0; i < a->items->count; i++) {
         uint64_t count = a->accounts[i].v.count;
         if (list[i].kind != GRAPH_CALL || is_unknown(&list[i]) || list[i].callee == GRAPH_NONE)
             continue;
         a->accounts[list[i].callee].calls += count;
-        if (list[i].statement != GRAPH_NONE) {
+        if (list[i].statement != GRAPH_NONE &&
+            a->items->program.nodes[list[i].node].flags & UNIT_POINTER) {
             uint64_t *through = &a->accounts[list[i].statement].v.count;
             *through -= count < *through ? count : *through;
         }

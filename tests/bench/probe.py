@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What `loupe probe` costs: probe.py BUILD. Paper 2's figures 8 to 10 for this machine (what each
-primitive adds to a call of a tiny function, in turns with the plain call, the least of all), the
-pause for 2,000 points in one process and in 64, analysis of 20,000 functions, and beside it gprof
+"""What inserted code costs: probe.py BUILD. Paper 2's figures 8 to 10 for this machine (what each
+primitive adds to a call of a tiny function, in turns with the plain call, the least of all), what
+procedure records add beside those of `loupe cc`, the pause for 2,000 points in one process and in 64, analysis of 20,000 functions, and beside it gprof
 and uftrace where they are installed."""
 import os
 import re
@@ -97,6 +97,26 @@ def primitives(tmp):
     return base
 
 
+def records(tmp, base):
+    """Procedure records: by inserted code, and as `loupe cc` compiles them. With the smallest budget
+    hardly any visit is timed, without one nearly all."""
+    plain, compiled = os.path.join(tmp, "tiny"), os.path.join(tmp, "tiny-cc")
+    subprocess.run([LOUPE, "cc", "--all", "cc", "-O2", "-g", "-o", compiled, SOURCE], check=True)
+    ways = [("inserted", plain, ["--dynamic", "tiny"]), ("loupe cc", compiled, [])]
+    budgets = [("counted", "0.01%"), ("timed now and then", "5%"), ("timed, entry and exit", "off")]
+    for what, budget in budgets:
+        times = {name: [] for name, _, _ in ways}
+        for _ in range(ROUNDS):
+            for name, program, options in ways:
+                target = Target([LOUPE, "run", "-q", "-f", "-o", os.path.join(tmp, "tiny.loupe"),
+                                 "--budget", budget, *options, "--", program])
+                target.measure() # what is timed now and then has to settle
+                times[name] += [target.measure() for _ in range(2)]
+                target.end()
+        for name, _, _ in ways:
+            print(f"{f'record, {what}, {name}':40} {min(times[name]) - base:9.2f}")
+
+
 def others(tmp, base):
     program = os.path.join(tmp, "tiny-pg")
     compile_to(program, SOURCE, "-pg")
@@ -169,5 +189,6 @@ def pauses(tmp):
 
 with tempfile.TemporaryDirectory() as directory:
     plain_ns = primitives(directory)
+    records(directory, plain_ns)
     others(directory, plain_ns)
     pauses(directory)

@@ -130,14 +130,29 @@ void asm_lea(struct assembly *a, int to, int base, int32_t offset)
     with_memory(a, true, 0x8d, to, base, offset);
 }
 
-void asm_thread_pointer(struct assembly *a, int to)
+static void with_thread(struct assembly *a, uint8_t opcode, int reg, int32_t offset)
 {
     asm_byte(a, 0x64);
-    rex(a, true, to, 0, false);
-    asm_byte(a, 0x8b);
-    asm_byte(a, 0x04 | (to & 7) << 3);
+    rex(a, true, reg, 0, false);
+    asm_byte(a, opcode);
+    asm_byte(a, 0x04 | (reg & 7) << 3);
     asm_byte(a, 0x25);
-    asm_32(a, 0);
+    asm_32(a, (uint32_t)offset);
+}
+
+void asm_thread_pointer(struct assembly *a, int to)
+{
+    with_thread(a, 0x8b, to, 0);
+}
+
+void asm_load_thread(struct assembly *a, int to, int32_t offset)
+{
+    with_thread(a, 0x8b, to, offset);
+}
+
+void asm_compare_thread(struct assembly *a, int32_t offset, int with)
+{
+    with_thread(a, 0x39, with, offset);
 }
 
 void asm_alu(struct assembly *a, int op, int to, int from)
@@ -355,6 +370,14 @@ void asm_call(struct assembly *a, struct label *to)
     chain(a, to);
 }
 
+void asm_subtract_later(struct assembly *a, int from, struct label *what)
+{
+    rex(a, true, from, 0, false);
+    asm_byte(a, ALU_SUB);
+    asm_byte(a, 0x05 | (from & 7) << 3);
+    chain(a, what);
+}
+
 void asm_call_known(struct assembly *a, uint64_t target)
 {
     int32_t offset;
@@ -362,6 +385,33 @@ void asm_call_known(struct assembly *a, uint64_t target)
         a->too_far = true;
     asm_byte(a, 0xe8);
     asm_32(a, (uint32_t)offset);
+}
+
+void asm_call_through(struct assembly *a, uint64_t pointer)
+{
+    int32_t offset;
+    if (!reaches(a, 6, pointer, &offset))
+        a->too_far = true;
+    asm_byte(a, 0xff);
+    asm_byte(a, 0x15);
+    asm_32(a, (uint32_t)offset);
+}
+
+/* nopl number(%rax) */
+void asm_number(struct assembly *a, int32_t number)
+{
+    asm_bytes(a, "\x0f\x1f\x80", 3);
+    asm_32(a, (uint32_t)number);
+}
+
+void asm_push_flags(struct assembly *a)
+{
+    asm_byte(a, 0x9c);
+}
+
+void asm_pop_flags(struct assembly *a)
+{
+    asm_byte(a, 0x9d);
 }
 
 /* Offset 0 ends a chain: no displacement stands there, an opcode precedes each. */

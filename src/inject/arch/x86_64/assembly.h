@@ -13,7 +13,18 @@
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
 
 /* Numbers of conditions, as in the opcodes of jcc and setcc; the lowest bit negates. */
-enum { CC_O = 0, CC_E = 4, CC_NE = 5, CC_B = 2, CC_L = 12, CC_GE = 13, CC_LE = 14, CC_G = 15 };
+enum {
+    CC_O = 0,
+    CC_B = 2,
+    CC_E = 4,
+    CC_NE = 5,
+    CC_BE = 6,
+    CC_S = 8,
+    CC_L = 12,
+    CC_GE = 13,
+    CC_LE = 14,
+    CC_G = 15
+};
 
 /* `op r, r/m` opcodes; with an immediate the number in bits 3 to 5 of the same. */
 enum { ALU_ADD = 0x03, ALU_OR = 0x0b, ALU_AND = 0x23, ALU_SUB = 0x2b, ALU_CMP = 0x3b };
@@ -45,6 +56,9 @@ void asm_store_constant(struct assembly *a, int base, int32_t offset, int32_t va
 void asm_store_constant_32(struct assembly *a, int base, int32_t offset, int32_t value); /* 32 */
 void asm_lea(struct assembly *a, int to, int base, int32_t offset);
 void asm_thread_pointer(struct assembly *a, int to);
+void asm_load_thread(struct assembly *a, int to, int32_t offset); /* from the thread pointer */
+/* What is there less a register: flags only. */
+void asm_compare_thread(struct assembly *a, int32_t offset, int with);
 
 void asm_alu(struct assembly *a, int op, int to, int from);
 void asm_alu_constant(struct assembly *a, int op, int to, int32_t value);
@@ -79,7 +93,12 @@ void asm_goto_if(struct assembly *a, int cc, uint64_t target);
 void asm_jump(struct assembly *a, struct label *to);
 void asm_jump_if(struct assembly *a, int cc, struct label *to);
 void asm_call(struct assembly *a, struct label *to);
+void asm_subtract_later(struct assembly *a, int from, struct label *what); /* 64 bits there */
 void asm_call_known(struct assembly *a, uint64_t target);
+void asm_call_through(struct assembly *a, uint64_t pointer); /* that is there, near */
+void asm_number(struct assembly *a, int32_t number);         /* in an instruction without effect */
+void asm_push_flags(struct assembly *a);
+void asm_pop_flags(struct assembly *a);
 void asm_land(struct assembly *a, struct label *label); /* it is here */
 
 #endif

@@ -38,6 +38,16 @@ struct piece {
     uint64_t join;           /* behind the uses */
 };
 
+/* The call of the runtime for a probe, behind everything else. */
+struct record_slow {
+    const struct emit_record *record;
+    uint32_t site;
+    bool enter;
+    bool saved; /* registers are: the stack is where it has to be */
+    struct label from, starts[EMIT_RANGES];
+    uint64_t back;
+};
+
 enum { PIECES = 2 * EMIT_POINTS, ASIDES = 64 };
 
 struct generate {
@@ -52,6 +62,8 @@ struct generate {
     struct piece pieces[PIECES];
     size_t piece_count;
     struct piece piece; /* the one that is being made */
+    struct record_slow records[PIECES];
+    size_t record_count;
 };
 
 /* Remembers the first error. */
@@ -103,5 +115,10 @@ void generate_relay(struct generate *g, const struct emit_point *p);
 void generate_piece(struct generate *g, const struct emit_point *p, bool after, uint32_t live,
                     bool called);
 void generate_pieces(struct generate *g); /* the same for the shared block */
+
+/* record.c: a probe of the runtime; and what they call. */
+void generate_record(struct generate *g, const struct emit_record *record, enum code_kind kind,
+                     uint32_t live);
+void generate_records(struct generate *g);
 
 #endif

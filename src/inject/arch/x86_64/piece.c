@@ -168,6 +168,8 @@ void generate_piece(struct generate *g, const struct emit_point *p, bool after, 
     bool any = false;
     for (size_t i = 0; i < p->use_count; i++) {
         if (p->uses[i].after == after) {
+            if (p->uses[i].record)
+                generate_record(g, p->uses[i].record, kind, live);
             any |= p->uses[i].actions != NULL;
             needs_of(p->uses[i].actions, kind, &n);
         }

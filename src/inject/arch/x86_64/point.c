@@ -312,6 +312,7 @@ int emit_points(const struct emit_point *points, size_t count, uint64_t at, uint
     generate_asides(&g);
     generate_pieces(&g);
     generate_asides(&g);
+    generate_records(&g);
     generate_routines(&g);
     result->bytes = g.a.used;
     if (!g.error && g.a.too_far)

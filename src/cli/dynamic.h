@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Procedure records without recompiling (--dynamic): a process beside the program that inserts the
+ * probes before it begins, and then ends. */
+#ifndef LOUPE_CLI_DYNAMIC_H
+#define LOUPE_CLI_DYNAMIC_H
+
+#include "graph/unit.h"
+#include "tree/job.h"
+
+#include <stddef.h>
+
+/* To be called right before this process becomes the program: starts the other one, if probes are
+ * asked for, and leaves a socket to it open for the runtime. What goes wrong is said: the program
+ * runs in any case. */
+void dynamic_begin(const struct job *job);
+
+/* Adds the procedures of a program that are asked for, as far as names and keys go. */
+void dynamic_procedures(const char *path, struct unit *unit);
+
+/* The globs of a list, between commas or semicolons that stand in no brackets. `list` is cut into
+ * pieces; free() the result. */
+size_t dynamic_globs(char *list, const char ***globs);
+
+#endif
