@@ -11,7 +11,7 @@ _loupe() {
     local i
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W "run exec cc c++ report top probe graph ps collect ctl doctor help --help --version" \
+        COMPREPLY=($(compgen -W "run exec cc c++ report top attach probe graph ps collect ctl doctor help --help --version" \
             -- "$cur"))
         return
     fi
@@ -57,7 +57,7 @@ _loupe() {
         COMPREPLY=($(compgen -f -- "$cur"))
         return
         ;;
-    --peers | --budget | --dynamic | --items | --path-interval | --grace | --top | --at | --interval | -i | --every | --for | --list | --procedure) return ;;
+    --peers | --budget | --dynamic | --items | --path-interval | --grace | --top | --at | --interval | -i | --every | --for | --wait | --list | --procedure) return ;;
     esac
     case $command in
     cc | c++) options="--all --filter --no-debug" ;;
@@ -65,6 +65,7 @@ _loupe() {
     exec) options="--job --alike --output --force --quiet --peers --budget --dynamic --critical-path --items --path-interval --no-compensation --local-compensation --grace --top" ;;
     report) options="--by --waits --at --source --critical-path --top --json --full --color --no-color" ;;
     top) options="--once --json --by --waits --at --source --critical-path --full --interval --top --color --no-color" ;;
+    attach) options="--for --wait --output --force --quiet --peers --budget --critical-path --items --path-interval --no-compensation --local-compensation --grace --top" ;;
     probe) options="--file --every --for --json --list --dry-run" ;;
     graph) options="--json --procedure --source --machine --all" ;;
     ps | doctor) options="--json" ;;
@@ -76,7 +77,7 @@ _loupe() {
     case $command in
     report) COMPREPLY=($(compgen -f -X '!*.loupe' -- "$cur") $(compgen -d -- "$cur")) ;;
     graph) COMPREPLY=($(compgen -f -- "$cur")) ;;
-    top | collect | probe) COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur")) ;;
+    top | collect | attach | probe) COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur")) ;;
     ctl)
         case $COMP_CWORD in
         2) COMPREPLY=($(compgen -W "$(_loupe_jobs)" -- "$cur")) ;;
@@ -88,7 +89,7 @@ _loupe() {
             ;;
         esac
         ;;
-    help) COMPREPLY=($(compgen -W "run exec cc c++ report top probe graph ps collect ctl doctor" -- "$cur")) ;;
+    help) COMPREPLY=($(compgen -W "run exec cc c++ report top attach probe graph ps collect ctl doctor" -- "$cur")) ;;
     esac
 }
 complete -o filenames -F _loupe loupe

@@ -25,6 +25,7 @@ struct command {
     int (*run)(int argc, char **argv);
 };
 
+extern const struct command cmd_attach;
 extern const struct command cmd_cc;
 extern const struct command cmd_collect;
 extern const struct command cmd_ctl;

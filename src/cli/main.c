@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-    &cmd_run,   &cmd_exec,  &cmd_cc, &cmd_cxx,     &cmd_report, &cmd_top,
+    &cmd_run,   &cmd_exec,  &cmd_cc, &cmd_cxx,     &cmd_report, &cmd_top,    &cmd_attach,
     &cmd_probe, &cmd_graph, &cmd_ps, &cmd_collect, &cmd_ctl,    &cmd_doctor,
 };
 

@@ -85,4 +85,19 @@ struct target_changes {
 };
 int targets_patch(const struct target_changes *changes, size_t count, struct target_pause *pause);
 
+/* Words of data, in one stop of all processes. One that does not hold `from` any more is left as it
+ * is. `stopped` (NULL: none) is called when all threads stand still. -errno. */
+struct target_word {
+    uint64_t address; /* aligned */
+    uint64_t from, to;
+    bool done;
+};
+struct target_words {
+    struct target *target; /* NULL: left out */
+    struct target_word *words;
+    size_t count;
+};
+int targets_write(struct target_words *list, size_t count, void (*stopped)(void *), void *data,
+                  struct target_pause *pause);
+
 #endif

@@ -271,6 +271,19 @@ void comm_forget(uintptr_t key)
     comms_leave();
 }
 
+void comms_forget(void)
+{
+    comms_enter();
+    for (int i = 0; i < BUCKETS; i++)
+        for (struct comm_info *info = buckets[i], *next; info; info = next) {
+            next = info->next_free;
+            if (shim_multiple) /* a thread may still be in a call that uses it */
+                info->users++;
+            drop(info->key);
+        }
+    comms_leave();
+}
+
 struct comm_info *comm_as_parent(MPI_Comm comm)
 {
     struct comm_info *info = find(HANDLE(comm));

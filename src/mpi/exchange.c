@@ -131,9 +131,9 @@ static void exchange(struct record_header *h, struct token *all, char *memory, i
         return;
     shim_twin_known = true;
     PM(Comm_set_errhandler)(shim_twin, ABI_ERRORS_RETURN);
-    const char *dir = getenv(PLACE_ENV_JOB_DIR);
+    const char *dir = process_setting(PLACE_ENV_JOB_DIR);
     if (h && dir)
-        board_open(&mine.board, dir, getenv(PLACE_ENV_SPILL));
+        board_open(&mine.board, dir, process_setting(PLACE_ENV_SPILL));
     if (PM(Allgather)(&mine, (int)sizeof mine, ABI_BYTE, all, (int)sizeof mine, ABI_BYTE,
                       shim_twin) != MPI_SUCCESS)
         return;

@@ -443,7 +443,7 @@ def lines_wrappers(table, compiler):
             yield f"    [CALL_{call.name}] = (void *)wrap_{call.name},"
     yield "};\n"
     yield "EXPORT const struct shim_table loupe_shim = {SHIM_VERSION, CALLS, wrappers,"
-    yield "                                             &shim_next[0][0], abi_open};"
+    yield "                                             &shim_next[0][0], abi_open, life_attach};"
 
 
 def main():

@@ -46,6 +46,21 @@ void requests_open(bool multiple)
     shim_requests.fast_count = multiple ? -1 : FAST_REQUESTS;
 }
 
+static void let_go(const struct pending *p);
+
+void requests_forget(void)
+{
+    requests_enter();
+    for (uint32_t i = 0; i <= shim_requests.mask; i++) {
+        struct pending *p = &shim_requests.slots[i];
+        if (p->key)
+            let_go(p);
+        *p = (struct pending){0};
+    }
+    shim_requests.used = 0;
+    requests_leave();
+}
+
 struct pending *request_find_among(uintptr_t key, uint64_t serial)
 {
     struct pending *newest = NULL;

@@ -7,6 +7,7 @@
 #include "mpi/shim_table.h"
 #include "mpi/stub.h"
 #include "mpi/stub_offsets.h"
+#include "record/attach.h"
 #include "runtime/process.h"
 #include "runtime/thread.h"
 
@@ -73,10 +74,23 @@ static void *library_with(const char *symbol)
     return NULL;
 }
 
+/* What the program reaches by this name. Loaded into a program that runs, we stand before nobody
+ * and are found behind all others, if at all. */
+static void *global_definition(const char *name)
+{
+    void *at = dlsym(RTLD_DEFAULT, name);
+    return at && !is_ours(at) ? at : NULL;
+}
+
+static void *next_of(const char *name)
+{
+    return loupe_process.attached ? global_definition(name) : dlsym(RTLD_NEXT, name);
+}
+
 static void find_library(void)
 {
     Dl_info where;
-    const void *next = dlsym(RTLD_NEXT, "PMPI_Init");
+    const void *next = next_of("PMPI_Init");
     if (next && dladdr(next, &where))
         mpi_library = dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (!mpi_library)
@@ -98,7 +112,7 @@ static void *mpi_data(const char *name)
 /* The definition that the program would have reached without us. */
 static void *next_definition(const char *name)
 {
-    void *at = dlsym(RTLD_NEXT, name);
+    void *at = next_of(name);
     return at ? at : mpi_symbol(name);
 }
 
@@ -215,7 +229,7 @@ static void *call_target(uint32_t call, bool pmpi)
 static void *fortran_target(uint32_t index)
 {
     const char *name = stub_fortran_symbols[index];
-    void *target = dlsym(RTLD_NEXT, name);
+    void *target = next_of(name);
     void *library = target ? NULL : library_with(name);
     if (library)
         target = dlsym(library, name);
@@ -230,7 +244,7 @@ static void *unseen_target(uint64_t slot)
 {
     char name[128] = "P";
     if (slot >= 2 * (uint64_t)stub_calls)
-        return dlsym(RTLD_NEXT, stub_fortran_symbols[slot - 2 * stub_calls]);
+        return next_of(stub_fortran_symbols[slot - 2 * stub_calls]);
     snprintf(name + 1, sizeof name - 1, "%s", stub_symbols[slot % stub_calls]);
     void *target = next_definition(slot < stub_calls ? name + 1 : name);
     return target ? target : next_definition(name);
@@ -266,4 +280,64 @@ __attribute__((visibility("hidden"))) void *stub_target(uint64_t slot)
     pthread_setcancelstate(cancel, NULL);
     errno = saved;
     return target;
+}
+
+/* ---- a program that runs already ---- */
+
+EXPORT struct attach_block *loupe_runtime_attached;
+
+static int failed(struct attach_block *b, const char *text, const char *more)
+{
+    snprintf(b->error, sizeof b->error, "%.100s%.150s", text, more ? more : "");
+    return ATTACH_FAILED;
+}
+
+static bool says(const char *function)
+{
+    int flag = 0, (*ask)(int *) = NULL;
+    *(void **)&ask = mpi_symbol(function);
+    return ask && !ask(&flag) && flag;
+}
+
+static int attach(struct attach_block *b)
+{
+    if (loupe_process.writer.header && !loupe_process.attached)
+        return failed(b, "it is monitored already", NULL);
+    loupe_process.attached = b; /* or we would look for MPI in the wrong place */
+    if (!mpi_library)
+        find_library();
+    if (!mpi_library)
+        return failed(b, "its MPI library cannot be found", NULL);
+    if (!says("PMPI_Initialized"))
+        return ATTACH_WAITING;
+    if (says("PMPI_Finalized"))
+        return failed(b, "it has called MPI_Finalize", NULL);
+    if (!process_attach(b))
+        return failed(b, "there is no room for statistics in ", b->job_dir);
+    if (!shim)
+        find_shim();
+    if (!shim)
+        return failed(b,
+                      "its MPI is neither Open MPI nor of MPICH's ABI, or the part of loupe for "
+                      "it is not installed",
+                      NULL);
+    shim->attach();
+    b->header = (uintptr_t)loupe_process.writer.header;
+    loupe_runtime_attached = b;
+    return ATTACH_LOADED;
+}
+
+/* Called by the loader, in a thread of the program that is about to call MPI. */
+EXPORT int loupe_runtime_attach(struct attach_block *b)
+{
+    int saved = errno, cancel;
+    if (b->magic != ATTACH_MAGIC || b->version != ATTACH_VERSION)
+        return ATTACH_FAILED;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    slow_lock(&lock);
+    int state = attach(b);
+    slow_unlock(&lock);
+    pthread_setcancelstate(cancel, NULL);
+    errno = saved;
+    return state;
 }

@@ -101,6 +101,7 @@ void comms_leave(void);
 struct comm_info *comm_as_parent(MPI_Comm comm);
 /* `comm` is new: what was known under its handle is of another. */
 void comm_identify(MPI_Comm comm, uint64_t id);
+void comms_forget(void); /* all of them: some may have gone while nobody looked */
 void comm_hold(const struct comm_info *info);
 void comm_release(const struct comm_info *info);
 
@@ -246,6 +247,7 @@ static inline struct pending *request_home(uintptr_t key)
 }
 
 void requests_open(bool multiple);
+void requests_forget(void); /* all of them, as comms_forget */
 /* The lock, with MPI_THREAD_MULTIPLE: for the calls down to request_start, and around the call
  * that posts a receive, so that the order here is MPI's. */
 void requests_enter(void);
@@ -300,6 +302,7 @@ void waiting_drop(struct waiting *w, struct thread *t, const MPI_Request *reques
 void life_init_begin(void);
 /* `level` is what MPI_Init_thread provided. */
 void life_init_end(int result, int level, void *address, uint32_t call);
+void life_attach(void);
 void life_finalize_begin(void);
 void life_finalize_end(int result);
 void life_abort(int code);

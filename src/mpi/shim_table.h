@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#define SHIM_VERSION 1
+#define SHIM_VERSION 2
 #define SHIM_SYMBOL  "loupe_shim"
 
 struct shim_table {
@@ -15,6 +15,9 @@ struct shim_table {
     void **next;           /* [2 * calls] to be filled before a wrapper is used */
     /* Once, when `next` has all PMPI_ functions; symbol() finds data of the MPI library. */
     int (*open)(void *(*symbol)(const char *name));
+    /* MPI was initialised before us: the rank's time begins. Called where the program calls MPI,
+     * in a process that has a segment; again for each new one. */
+    void (*attach)(void);
 };
 
 #endif

@@ -93,6 +93,7 @@ enum record_trouble {
     RECORD_TROUBLE_PROBES = 1 << 9,      /* no record for some site: not counted there */
     RECORD_TROUBLE_UNITS = 1 << 10,      /* too many units, or too large: not monitored */
     RECORD_TROUBLE_APART = 1 << 11,      /* not all ranks are watched: no headers */
+    RECORD_TROUBLE_ATTACHED = 1 << 12,   /* watched since some moment only: no headers */
 };
 
 /* Read by every event, both words at once, and compared with the copy that a thread has seen.

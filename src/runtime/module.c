@@ -144,6 +144,14 @@ uint64_t module_hash(uint32_t index)
     return index < known_count ? known[index].hash : 0;
 }
 
+void module_leave_all(void)
+{
+    uint64_t mask = slow_lock_signals(&lock);
+    known_count = 0;
+    cursor = (struct record_cursor){0};
+    slow_unlock_signals(&lock, mask);
+}
+
 void module_forget_all(void)
 {
     known_count = 0;

@@ -3,6 +3,7 @@
 
 #include "record/layout.h"
 #include "record/place.h"
+#include "runtime/process.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 static const char *find(const char *key)
 {
     size_t len = strlen(key);
-    for (const char *at = getenv(PLACE_ENV_OPTIONS); at && *at;) {
+    for (const char *at = process_setting(PLACE_ENV_OPTIONS); at && *at;) {
         if (!strncmp(at, key, len) && at[len] == '=')
             return at + len + 1;
         at = strpbrk(at, ", ");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/process.h"
 
+#include "record/attach.h"
 #include "record/place.h"
 #include "runtime/clock.h"
 #include "runtime/hot.h"
@@ -85,9 +86,23 @@ void slow_unlock_signals(uint32_t *lock, uint64_t mask)
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof mask);
 }
 
+const char *process_setting(const char *name)
+{
+    const struct attach_block *b = loupe_process.attached;
+    if (!b)
+        return getenv(name);
+    const char *value = !strcmp(name, PLACE_ENV_JOB_DIR)   ? b->job_dir
+                        : !strcmp(name, PLACE_ENV_SPILL)   ? b->spill_dir
+                        : !strcmp(name, PLACE_ENV_OPTIONS) ? b->options
+                                                           : "";
+    return *value ? value : NULL;
+}
+
 void process_say(const char *text, const char *more)
 {
     char line[512];
+    if (loupe_process.attached) /* its standard error is not where anybody waits for us */
+        return;
     int len = snprintf(line, sizeof line, "loupe: %s%s\n", text, more ? more : "");
     if (len > 0 &&
         write(STDERR_FILENO, line, len < (int)sizeof line ? (size_t)len : sizeof line - 1) < 0)
@@ -115,7 +130,7 @@ static uint64_t own_start_time(void)
 static void describe(struct record_header *h)
 {
     struct stat ns;
-    const char *root = getenv(PLACE_ENV_ROOT_PID);
+    const char *root = process_setting(PLACE_ENV_ROOT_PID);
     h->pid = getpid();
     h->pid_started = own_start_time();
     h->pid_namespace = stat("/proc/self/ns/pid", &ns) ? 0 : (uint32_t)ns.st_ino;
@@ -141,7 +156,8 @@ static uint64_t extra_ticks(uint64_t ns)
 static bool open_segment(void)
 {
     struct process *p = &loupe_process;
-    const char *dir = getenv(PLACE_ENV_JOB_DIR), *spill = getenv(PLACE_ENV_SPILL);
+    const char *dir = process_setting(PLACE_ENV_JOB_DIR);
+    const char *spill = process_setting(PLACE_ENV_SPILL);
     if (!dir)
         return false;
     p->peers_max = options_peers();
@@ -225,7 +241,7 @@ static void forked_child(void)
 {
     record_writer_forget(&loupe_process.writer);
     loupe_control = &no_control;
-    loupe_process.impossible = false;
+    loupe_process.impossible = loupe_process.attached; /* nobody would look for its segment */
     open_lock = 0;
     loupe_tls = (struct runtime_tls){.ready = &loupe_nobody};
     if (thread_end_known) /* or this thread's end would give away a block of the parent's */
@@ -256,6 +272,15 @@ void thread_end_arm(struct thread *t)
  * handler say. */
 static void (*next_exit)(int), (*next_Exit)(int);
 
+/* What the process and its threads do when they end, or fork. */
+static void watch_ends(void)
+{
+    thread_end_known = !pthread_key_create(&thread_end_key, thread_ended);
+    pthread_atfork(NULL, NULL, forked_child);
+    on_exit(at_exit, NULL);
+    (void)at_quick_exit(at_quick);
+}
+
 bool process_start(void)
 {
     static bool started;
@@ -268,17 +293,52 @@ bool process_start(void)
         return false;
     }
     int saved = errno;
-    thread_end_known = !pthread_key_create(&thread_end_key, thread_ended);
+    watch_ends();
     probe_threads_start();
     probe_cost_start();
-    pthread_atfork(NULL, NULL, forked_child);
-    on_exit(at_exit, NULL);
-    (void)at_quick_exit(at_quick);
     const char *root = getenv(PLACE_ENV_ROOT_PID);
     if (root && atoi(root) == getpid())
         process_open();
     errno = saved;
     return true;
+}
+
+/* Nobody reads the old segment any more, but a thread that was in a call of MPI all the while may
+ * still write to it: it gets pages that are its own, and another control word than it knows. */
+static void leave_segment(void)
+{
+    struct record_writer *w = &loupe_process.writer;
+    enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED };
+    if (!w->header)
+        return;
+    uint32_t epoch = w->header->control.epoch + 1;
+    loupe_control = &no_control;
+    for (int e = 0; e < RECORD_EXTENTS; e++)
+        if (w->extents[e].count)
+            (void)mmap(w->extents[e].chunks, (size_t)w->extents[e].count * RECORD_CHUNK,
+                       PROT_READ | PROT_WRITE, FLAGS, -1, 0);
+    if (mmap(w->header, RECORD_CHUNK, PROT_READ | PROT_WRITE, FLAGS, -1, 0) != MAP_FAILED)
+        w->header->control.epoch = epoch;
+    record_writer_forget(w);
+    thread_leave_all();
+    module_leave_all();
+    loupe_process.plan = NULL;
+}
+
+bool process_attach(const struct attach_block *block)
+{
+    static bool watching;
+    struct process *p = &loupe_process;
+    uint64_t mask = slow_lock_signals(&open_lock);
+    if (!watching)
+        watch_ends();
+    watching = true;
+    leave_segment();
+    p->attached = block;
+    p->trouble = 0;
+    p->impossible = !open_segment();
+    slow_unlock_signals(&open_lock, mask);
+    return !p->impossible;
 }
 
 __attribute__((constructor)) static void start(void)

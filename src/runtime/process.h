@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct attach_block; /* record/attach.h */
+
 struct process {
     struct record_writer writer; /* writer.header NULL: not monitored (yet) */
     bool impossible;             /* no job, or no segment to be had: stay out of the way */
@@ -16,11 +18,20 @@ struct process {
     uint64_t extra;    /* ticks, a test's wish: what events and timed probes are to cost more */
     uint32_t trouble;  /* what there was before there was a header */
     struct plan *plan; /* of the job, shared; NULL: none */
+    /* It was running when we came; NULL: preloaded. What stands in the environment of others
+     * stands here. */
+    const struct attach_block *attached;
 };
 extern struct process loupe_process EXPORT;
 
 /* Called first, by whoever comes first; false: this process is not monitored. */
 bool process_start(void) EXPORT_AS(process_start);
+/* What `loupe exec` has put into the environment under this name, or `loupe attach` into its block;
+ * NULL: nothing. */
+const char *process_setting(const char *name) EXPORT_AS(process_setting);
+/* For a process that runs already: a new segment, where the block says. What was written into an
+ * earlier one is left alone. Called by a thread that is in no event. */
+bool process_attach(const struct attach_block *block);
 /* Makes the segment if there is none yet; false: this process is not monitored. */
 bool process_open(void) EXPORT_AS(process_open);
 void process_ended(enum record_state state, int exit_code) EXPORT_AS(process_ended);
@@ -31,6 +42,7 @@ void process_say(const char *text, const char *more);
  * what to take off an address. */
 uint32_t module_at(uintptr_t address, uintptr_t *bias);
 void module_forget_all(void);
+void module_leave_all(void); /* the same where other threads may be at it */
 /* What stands for a module in the keys of a plan (record/plan.h). */
 uint64_t module_hash(uint32_t index);
 void site_forget_all(void);

@@ -156,6 +156,14 @@ void thread_forget_all(void)
     lock = 0;
 }
 
+void thread_leave_all(void)
+{
+    uint64_t mask = slow_lock_signals(&lock);
+    __atomic_store_n(&thread_count, 0, __ATOMIC_RELEASE);
+    block_cursor = (struct record_cursor){0};
+    slow_unlock_signals(&lock, mask);
+}
+
 static void reset_statement(struct record_statement *s)
 {
     statement_open(s);
@@ -339,6 +347,10 @@ struct thread *event_begin_slow(void *frame)
     if (t && is_nested(t, frame))
         return NULL;
     int saved = errno;
+    if (t && t->control_at != loupe_control) { /* of an earlier segment, which nobody reads */
+        loupe_tls.self = t = NULL;
+        tls_settle(&loupe_tls);
+    }
     if (!t && (loupe_process.hold || !process_open()))
         return NULL;              /* errno is as it was */
     uint64_t began = clock_now(); /* there is no clock before */

@@ -165,6 +165,8 @@ void thread_release(struct thread *t);
 void thread_end_arm(struct thread *t);
 /* In a forked child: the blocks are the parent's. */
 void thread_forget_all(void);
+/* The process has another segment now: threads get blocks in it at their next events. */
+void thread_leave_all(void);
 /* Acts on the control word: measurement off, resets. Returns t->off. */
 bool thread_control(struct thread *t) EXPORT_AS(thread_control);
 

@@ -42,6 +42,10 @@ static const struct trouble troubles[] = {
      ": not all ranks are watched: waiting is not told from transfer, and what monitoring cost "
      "others is not taken out",
      NULL},
+    {RECORD_TROUBLE_ATTACHED,
+     ": attached to while running: waiting is not told from transfer, and what monitoring cost "
+     "others is not taken out",
+     NULL},
     {RECORD_TROUBLE_COMMS, ": too many communicators at once, some peers are summed up as others",
      NULL},
 };

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* What a loaded file gives to others and takes from them, by name. */
+#ifndef LOUPE_BINARY_DYNAMIC_H
+#define LOUPE_BINARY_DYNAMIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* `address` is the file's own, without the place it is loaded at. For imports it is that of the
+ * slot which holds the address of what is called `name`. */
+typedef void dynamic_visit(void *data, const char *name, uint64_t address);
+
+/* Slots through which functions are called (of the PLT, and those that compilers call through
+ * without one); -errno: it cannot be read. */
+int dynamic_imports(const char *path, dynamic_visit *visit, void *data);
+/* Functions and data that it defines for others. */
+int dynamic_exports(const char *path, dynamic_visit *visit, void *data);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* loupe attach: an MPI job that is running already, from now on. */
+#include "inject/attach.h"
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/control.h"
+#include "cli/critical.h"
+#include "cli/install.h"
+#include "cli/load.h"
+#include "cli/procs.h"
+#include "cli/ranks.h"
+#include "cli/save.h"
+#include "cli/settings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct {
+    double lasts, patience;
+} values;
+
+static const struct option_entry options[] = {
+    {.name = "for",
+     .kind = OPTION_SECONDS,
+     .at = &values.lasts,
+     .value = "TIME",
+     .help = "let go of the job after so long; it goes on without loupe",
+     .min = 0.001,
+     .max = 1e9},
+    {.name = "wait",
+     .kind = OPTION_SECONDS,
+     .at = &values.patience,
+     .value = "TIME",
+     .help = "give up if a rank calls no MPI for so long (default: wait for ever)",
+     .min = 0.001,
+     .max = 1e9},
+    SETTINGS_COMMON,
+    OPTIONS_END,
+};
+
+struct attaching {
+    struct ranks ranks;
+    struct attach *attach;
+    struct job *job;
+    struct critical *critical;
+    char *library;
+    sigset_t held;
+};
+
+static double now_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* They wait until all is restored: blocked, and looked for while we sleep. */
+static void hold_signals(sigset_t *held)
+{
+    sigemptyset(held);
+    sigaddset(held, SIGINT);
+    sigaddset(held, SIGTERM);
+    sigaddset(held, SIGHUP);
+    sigaddset(held, SIGQUIT);
+    sigaddset(held, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, held, NULL);
+}
+
+/* True: the user wants an end. */
+static bool sleep_ms(const sigset_t *held, long milliseconds)
+{
+    const struct timespec t = {.tv_nsec = milliseconds * 1000000};
+    int signal = sigtimedwait(held, NULL, &t);
+    return signal > 0 && signal != SIGPIPE;
+}
+
+static int check_output(void)
+{
+    int err = save_possible(settings.output, settings.force);
+    if (err == -EEXIST) {
+        log_error("%s exists; use --force to overwrite it, or another name with -o",
+                  settings.output);
+        return err;
+    }
+    if (err)
+        log_warn("%s cannot be written to (%s); the run file will go to $TMPDIR",
+                 settings.output ? settings.output : "the current directory", strerror(-err));
+    return 0;
+}
+
+static int prepare(struct attaching *a, int argc, char **argv)
+{
+    struct attach_error error = {{0}};
+    int err = check_output();
+    for (int i = 0; i < argc && !err; i++)
+        err = ranks_add(&a->ranks, argv[i]);
+    if (!err)
+        err = ranks_check(&a->ranks);
+    if (err)
+        return err;
+    a->library = install_library(INSTALL_PRELOAD);
+    if (!a->library) {
+        log_error(
+            "attach: %s was not found beside loupe; install loupe, or set " INSTALL_ENV_LIBDIR,
+            INSTALL_PRELOAD);
+        return -ENOENT;
+    }
+    err = attach_open(a->ranks.pids, a->ranks.count, a->library, &a->attach, &error);
+    if (err) {
+        log_error("attach: %s", error.message);
+        return err;
+    }
+    err = job_create(&a->job, NULL, a->ranks.command, settings.output);
+    if (err)
+        log_error("attach: the statistics have no place (%s); see loupe doctor", strerror(-err));
+    return err;
+}
+
+static int begin(struct attaching *a)
+{
+    struct attach_error error = {{0}};
+    struct strbuf text = {0};
+    char exe[PATH_MAX] = "", link[64];
+    settings_for_target(&text);
+    snprintf(link, sizeof link, "/proc/%d/exe", (int)a->ranks.pids[0]);
+    ssize_t len = readlink(link, exe, sizeof exe - 1);
+    exe[len > 0 ? len : 0] = 0;
+    int err = critical_begin(&a->critical, a->job, exe);
+    const struct attach_place place = {a->library, a->job->dir, a->job->spill_dir, text.text};
+    if (!err) {
+        err = attach_begin(a->attach, &place, &error);
+        if (err)
+            log_error("attach: %s", error.message);
+    }
+    strbuf_free(&text);
+    return err;
+}
+
+/* Until every rank has called MPI once. */
+static int wait_for_calls(struct attaching *a)
+{
+    enum { STEP_MS = 10 };
+    struct attach_error error = {{0}};
+    double began = now_s(), tell = began + 1;
+    pid_t one = 0;
+    for (int waiting; (waiting = attach_waiting(a->attach, &one, &error)) != 0;) {
+        double now = now_s();
+        if (waiting < 0) {
+            log_error("attach: %s", error.message);
+            return waiting;
+        }
+        if (values.patience > 0 && now - began > values.patience) {
+            log_error("attach: process %d has not called MPI for %g s; it is left as it was",
+                      (int)one, values.patience);
+            return -ETIMEDOUT;
+        }
+        if (now > tell) {
+            log_info("waiting for the next MPI call of %d of %zu processes, of process %d say",
+                     waiting, attach_living(a->attach), (int)one);
+            tell = now + 60;
+        }
+        if (sleep_ms(&a->held, STEP_MS))
+            return -EINTR;
+    }
+    if (attach_living(a->attach))
+        return 0;
+    log_error("attach: the program has ended before it called MPI again");
+    return -ESRCH;
+}
+
+static int redirect(struct attaching *a)
+{
+    struct attach_error error = {{0}};
+    struct target_pause pause = {0};
+    int err = attach_redirect(a->attach, &pause, &error);
+    if (err) {
+        log_error("attach: %s", error.message);
+        return err;
+    }
+    log_verbose("stopped for %.3f ms, and %.3f ms until all threads stood",
+                (double)pause.write_ns * 1e-6, (double)pause.stop_ns * 1e-6);
+    log_info("%zu process%s monitored as job %s", a->ranks.count,
+             a->ranks.count == 1 ? " is" : "es are", a->job->id);
+    /* What a loupe that was killed had begun is complete now: nobody writes there any more. */
+    for (size_t i = 0; i < a->ranks.earlier_count; i++) {
+        char *path = NULL;
+        if (job_claim(a->ranks.earlier[i]) == 0 &&
+            save_job(a->ranks.earlier[i], false, &path) == 0 && path)
+            log_info("saved what an earlier loupe attach had measured: %s", path);
+        free(path);
+    }
+    return 0;
+}
+
+/* True: they still run. */
+static bool watch(struct attaching *a)
+{
+    double end = values.lasts > 0 ? now_s() + values.lasts : 1e300;
+    while (procs_alive(a->job) > 0) {
+        if (sleep_ms(&a->held, CRITICAL_TICK_MS) || now_s() >= end)
+            return true;
+        critical_tick(a->critical);
+    }
+    return false;
+}
+
+static void switch_off(struct record_control *control, const void *unused)
+{
+    (void)unused;
+    __atomic_fetch_or(&control->word, RECORD_CONTROL_OFF, __ATOMIC_RELEASE);
+}
+
+static void let_go(struct attaching *a)
+{
+    int lost = attach_restore(a->attach);
+    if (lost)
+        log_warn("%d process%s could not be stopped for it: measurement is off there, but calls "
+                 "still come through loupe's library",
+                 lost, lost == 1 ? "" : "es");
+}
+
+static int collect(struct attaching *a, bool running)
+{
+    struct run *run = NULL;
+    char *path = NULL;
+    int err = load_live(a->job, &run);
+    if (running)
+        control_each(a->job, false, switch_off, NULL);
+    if (!err)
+        err = save_run(a->job, run, settings.force, NULL, &path);
+    if (run && !settings.quiet)
+        save_report(run, settings.top);
+    if (err)
+        log_warn("the statistics stay in %s (%s); save them with: loupe collect %s", a->job->dir,
+                 strerror(-err), a->job->id);
+    else if (!settings.quiet)
+        log_info("run file: %s", path);
+    if (!err) {
+        procs_clear(a->job);
+        job_remove(a->job);
+    }
+    free(path);
+    run_free(run);
+    return err;
+}
+
+static int run(int argc, char **argv)
+{
+    struct attaching a = {0};
+    if (argc == 0)
+        return command_misused(&cmd_attach, "which process or job?");
+    hold_signals(&a.held);
+    int err = prepare(&a, argc, argv);
+    bool begun = !err;
+    if (!err)
+        err = begin(&a);
+    if (!err)
+        err = wait_for_calls(&a);
+    if (!err)
+        err = redirect(&a);
+    if (!err) {
+        bool running = watch(&a);
+        if (running)
+            let_go(&a);
+        err = collect(&a, running);
+    } else if (begun) {
+        let_go(&a);
+        procs_clear(a.job);
+        job_remove(a.job);
+    }
+    critical_free(a.critical);
+    attach_free(a.attach);
+    ranks_free(&a.ranks);
+    job_free(a.job);
+    free(a.library);
+    return err ? EXIT_LOUPE : 0;
+}
+
+const struct command cmd_attach = {
+    .name = "attach",
+    .summary = "monitor an MPI job that is running already",
+    .usage = "PID|JOB... [options]",
+    .details = "PID is the launcher's (mpirun, mpiexec), or of single ranks. From the next MPI "
+               "call of each rank\n"
+               "on the job is monitored: loupe top, ps and ctl see it. It ends with the job, after "
+               "--for, or\n"
+               "by Ctrl-C; then the run file is written and the job goes on as it was.\n",
+    .options = options,
+    .values = &settings,
+    .run = run,
+};

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: MIT */
+#include "inject/attach_parts.h"
+
+#include "base/alloc.h"
+#include "binary/dynamic.h"
+#include "inject/arch/x86_64/loader.h"
+#include "record/layout.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ROOM_FOR_MORE = 256 }; /* slots of libraries that come later */
+
+/* ---- opening ---- */
+
+static int refuse(const struct process *p, struct attach_error *error)
+{
+    int pid = (int)p->pid;
+    switch (p->kind) {
+    case ATTACH_POSSIBLE: break;
+    case ATTACH_PRELOADED:
+        snprintf(error->message, sizeof error->message,
+                 "process %d has been monitored since its start; look at it with: loupe top %d",
+                 pid, pid);
+        return -EALREADY;
+    case ATTACH_FOREIGN:
+        snprintf(error->message, sizeof error->message,
+                 "process %d has the library of another build of loupe in it; use that one", pid);
+        return -EALREADY;
+    case ATTACH_STATIC:
+        snprintf(error->message, sizeof error->message,
+                 "process %d has MPI linked into the program itself (static): its calls cannot be "
+                 "redirected. loupe probe %d counts and times its procedures",
+                 pid, pid);
+        return -ENOTSUP;
+    case ATTACH_NO_MPI:
+        snprintf(error->message, sizeof error->message,
+                 "process %d uses no MPI library; loupe probe %d counts and times its procedures",
+                 pid, pid);
+        return -ENOTSUP;
+    }
+    if (p->open && p->symbol && p->error_text)
+        return 0;
+    snprintf(error->message, sizeof error->message,
+             "process %d has a C library without dlopen (before glibc 2.34 and without libdl): "
+             "nothing can be loaded into it; start it with loupe run",
+             pid);
+    return -ENOTSUP;
+}
+
+static int open_one(struct attach *a, struct process *p, struct attach_error *error)
+{
+    struct target_error why;
+    int err = target_attach(p->pid, &p->target, &why);
+    if (err) {
+        snprintf(error->message, sizeof error->message, "%s", why.message);
+        return err;
+    }
+    err = process_look(&a->files, p);
+    if (err) {
+        snprintf(error->message, sizeof error->message, "process %d cannot be looked at: %s",
+                 (int)p->pid, strerror(-err));
+        return err;
+    }
+    process_kind(&a->files, p);
+    return refuse(p, error);
+}
+
+int attach_open(const pid_t *pids, size_t count, const char *library, struct attach **attach,
+                struct attach_error *error)
+{
+    struct attach *a = xcalloc(1, sizeof *a);
+    a->processes = xcalloc(count, sizeof *a->processes);
+    *attach = a;
+    int err = files_open(&a->files, library);
+    if (err)
+        snprintf(error->message, sizeof error->message, "%s cannot be read: %s", library,
+                 strerror(-err));
+    for (size_t i = 0; i < count && !err; i++) {
+        a->processes[a->count++] = (struct process){.pid = pids[i]};
+        err = open_one(a, &a->processes[i], error);
+    }
+    return err;
+}
+
+static void let_go(struct process *p)
+{
+    target_detach(p->target, true);
+    p->target = NULL;
+    p->block = NULL;
+}
+
+void attach_free(struct attach *a)
+{
+    if (!a)
+        return;
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->processes[i].target)
+            let_go(&a->processes[i]);
+        free(a->processes[i].slots);
+    }
+    files_free(&a->files);
+    free(a->processes);
+    free(a);
+}
+
+static bool lives(struct process *p)
+{
+    if (!p->ended && p->target && !target_lives(p->target))
+        p->ended = true;
+    return !p->ended;
+}
+
+/* ---- writing slots ---- */
+
+/* One word for each slot that is to be changed, all processes in one stop. */
+struct change {
+    struct target_words *words;
+    uint32_t **slots; /* by process and word: which slot; UINT32_MAX: none */
+    size_t count;
+};
+
+static void change_begin(struct change *c, struct attach *a)
+{
+    *c = (struct change){.words = xcalloc(a->count, sizeof *c->words),
+                         .slots = xcalloc(a->count, sizeof *c->slots),
+                         .count = a->count};
+    for (size_t i = 0; i < a->count; i++) {
+        struct process *p = &a->processes[i];
+        c->words[i].target = lives(p) ? p->target : NULL;
+        c->words[i].words = xcalloc(p->slot_count + 1, sizeof *c->words[i].words);
+        c->slots[i] = xcalloc(p->slot_count + 1, sizeof **c->slots);
+    }
+}
+
+static void change_add(struct change *c, size_t process, uint32_t slot, uint64_t address,
+                       uint64_t from, uint64_t to)
+{
+    struct target_words *w = &c->words[process];
+    c->slots[process][w->count] = slot;
+    w->words[w->count++] = (struct target_word){.address = address, .from = from, .to = to};
+}
+
+static int change_make(struct change *c, struct attach *a, void (*stopped)(void *), void *data,
+                       struct target_pause *pause)
+{
+    int err = targets_write(c->words, c->count, stopped, data, pause);
+    for (size_t i = 0; i < c->count; i++)
+        for (size_t k = 0; k < c->words[i].count; k++) {
+            const struct target_word *w = &c->words[i].words[k];
+            if (w->done && c->slots[i][k] != UINT32_MAX)
+                a->processes[i].slots[c->slots[i][k]].now = w->to;
+        }
+    return err;
+}
+
+static void change_free(struct change *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        free(c->words[i].words);
+        free(c->slots[i]);
+    }
+    free(c->words);
+    free(c->slots);
+}
+
+/* ---- loading ---- */
+
+static void put_text(char *to, size_t room, const char *text)
+{
+    snprintf(to, room, "%s", text ? text : "");
+}
+
+static bool fits(const struct attach_place *place)
+{
+    return strlen(place->library) < ATTACH_PATH && strlen(place->job_dir) < ATTACH_TEXT &&
+           (!place->spill_dir || strlen(place->spill_dir) < ATTACH_TEXT) &&
+           strlen(place->options) < ATTACH_TEXT;
+}
+
+static void tell_slots(struct process *p)
+{
+    size_t count = p->slot_count < p->block_room ? p->slot_count : p->block_room;
+    for (size_t i = p->block->slot_count; i < count; i++)
+        p->block->slots[i] = (struct attach_slot){p->slots[i].address, p->slots[i].original};
+    p->block->slot_count = (uint32_t)count;
+}
+
+static int place_loader(struct process *p, const struct attach_place *place)
+{
+    p->block_room = p->slot_count + ROOM_FOR_MORE;
+    size_t bytes = sizeof *p->block + p->block_room * sizeof *p->block->slots;
+    p->block = target_data(p->target, bytes, &p->block_remote);
+    uint8_t *code =
+        p->block ? target_code(p->target, 0, 0, loader_bytes(p->slot_count), &p->code) : NULL;
+    if (!code)
+        return target_lives(p->target) ? -ENOMEM : -ESRCH;
+    struct attach_block *b = p->block;
+    *b = (struct attach_block){.magic = ATTACH_MAGIC,
+                               .version = ATTACH_VERSION,
+                               .open = p->open,
+                               .symbol = p->symbol,
+                               .error_text = p->error_text,
+                               .entry = ATTACH_ENTRY};
+    put_text(b->library, sizeof b->library, place->library);
+    put_text(b->job_dir, sizeof b->job_dir, place->job_dir);
+    put_text(b->spill_dir, sizeof b->spill_dir, place->spill_dir);
+    put_text(b->options, sizeof b->options, place->options);
+    tell_slots(p);
+    loader_write(code, p->code, p->block_remote, p->slot_count);
+    return 0;
+}
+
+int attach_begin(struct attach *a, const struct attach_place *place, struct attach_error *error)
+{
+    struct change c;
+    if (!fits(place)) {
+        snprintf(error->message, sizeof error->message,
+                 "the path of the library or of the job's directory is too long: %s, %s",
+                 place->library, place->job_dir);
+        return -ENAMETOOLONG;
+    }
+    for (size_t i = 0; i < a->count; i++) {
+        struct process *p = &a->processes[i];
+        int err = place_loader(p, place);
+        if (err) {
+            snprintf(error->message, sizeof error->message,
+                     "process %d: no memory for the loader: %s", (int)p->pid, strerror(-err));
+            return err;
+        }
+    }
+    change_begin(&c, a);
+    for (size_t i = 0; i < a->count; i++)
+        for (size_t k = 0; k < a->processes[i].slot_count; k++) {
+            const struct slot *s = &a->processes[i].slots[k];
+            if (!a->files.symbols[s->symbol].at_last)
+                change_add(&c, i, (uint32_t)k, s->address, s->seen,
+                           loader_stub(a->processes[i].code, k));
+        }
+    int err = change_make(&c, a, NULL, NULL, NULL);
+    change_free(&c);
+    if (err)
+        snprintf(error->message, sizeof error->message,
+                 "the processes cannot be stopped for a moment: %s", strerror(-err));
+    return err;
+}
+
+int attach_waiting(struct attach *a, pid_t *one, struct attach_error *error)
+{
+    int waiting = 0;
+    for (size_t i = 0; i < a->count; i++) {
+        struct process *p = &a->processes[i];
+        if (!lives(p))
+            continue;
+        uint32_t state = __atomic_load_n(&p->block->state, __ATOMIC_ACQUIRE);
+        if (state == ATTACH_FAILED) {
+            p->block->error[ATTACH_TEXT - 1] = 0;
+            snprintf(error->message, sizeof error->message, "process %d: %s", (int)p->pid,
+                     p->block->error);
+            return -EIO;
+        }
+        if (state != ATTACH_LOADED) {
+            *one = p->pid;
+            waiting++;
+        }
+    }
+    return waiting;
+}
+
+size_t attach_living(struct attach *a)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < a->count; i++)
+        count += lives(&a->processes[i]);
+    return count;
+}
+
+/* ---- redirecting ---- */
+
+/* The rank's time begins when its calls are seen, and all ranks' together. */
+struct beginning {
+    struct target_word **words;
+    uint32_t *clocks; /* enum record_clock */
+    size_t count;
+};
+
+static void set_beginning(void *data)
+{
+    const struct beginning *b = data;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    uint64_t ticks = __builtin_ia32_rdtsc();
+    for (size_t i = 0; i < b->count; i++)
+        b->words[i]->to = b->clocks[i] == RECORD_CLOCK_TSC ? ticks : ns;
+}
+
+static void add_beginning(struct change *c, struct attach *a, size_t i, struct beginning *b)
+{
+    struct process *p = &a->processes[i];
+    struct record_header h;
+    uint64_t header = p->block->header;
+    if (!header || target_read(p->target, header, &h, sizeof h))
+        return;
+    change_add(c, i, UINT32_MAX, header + offsetof(struct record_header, mpi_init_end),
+               h.mpi_init_end, 0);
+    b->clocks[b->count] = h.clock;
+    b->words[b->count++] = &c->words[i].words[c->words[i].count - 1];
+}
+
+int attach_redirect(struct attach *a, struct target_pause *pause, struct attach_error *error)
+{
+    struct change c;
+    struct beginning b = {xcalloc(a->count, sizeof *b.words), xcalloc(a->count, sizeof *b.clocks),
+                          0};
+    int err = 0;
+    for (size_t i = 0; i < a->count && !err; i++)
+        if (lives(&a->processes[i])) {
+            err = process_look(&a->files, &a->processes[i]);
+            err = err == -ESRCH ? 0 : err;
+            if (!err && lives(&a->processes[i]))
+                tell_slots(&a->processes[i]);
+        }
+    change_begin(&c, a);
+    for (size_t i = 0; i < a->count && !err; i++) {
+        struct process *p = &a->processes[i];
+        for (size_t k = 0; lives(p) && k < p->slot_count; k++)
+            change_add(&c, i, (uint32_t)k, p->slots[k].address, p->slots[k].seen,
+                       p->ours + a->files.symbols[p->slots[k].symbol].address);
+        if (lives(p))
+            add_beginning(&c, a, i, &b);
+    }
+    if (!err)
+        err = change_make(&c, a, set_beginning, &b, pause);
+    change_free(&c);
+    free(b.words);
+    free(b.clocks);
+    if (err) {
+        snprintf(error->message, sizeof error->message,
+                 "the processes cannot be stopped for a moment: %s", strerror(-err));
+        return err;
+    }
+    for (size_t i = 0; i < a->count; i++)
+        let_go(&a->processes[i]);
+    return 0;
+}
+
+/* ---- restoring ---- */
+
+static bool seize_again(struct process *p)
+{
+    enum { ATTEMPTS = 20, NAP_US = 50 * 1000 }; /* somebody else may be looking at it */
+    struct target_error why;
+    for (int i = 0; !p->target && !p->ended && i < ATTEMPTS; i++) {
+        int err = target_attach(p->pid, &p->target, &why);
+        if (err == -ESRCH)
+            p->ended = true;
+        else if (err)
+            usleep(NAP_US);
+    }
+    return p->target;
+}
+
+int attach_restore(struct attach *a)
+{
+    struct change c;
+    int lost = 0;
+    for (size_t i = 0; i < a->count; i++)
+        lost += !a->processes[i].ended && !seize_again(&a->processes[i]) && !a->processes[i].ended;
+    change_begin(&c, a);
+    for (size_t i = 0; i < a->count; i++)
+        for (size_t k = 0; k < a->processes[i].slot_count; k++) {
+            const struct slot *s = &a->processes[i].slots[k];
+            if (s->now)
+                change_add(&c, i, (uint32_t)k, s->address, s->now, s->original);
+        }
+    if (change_make(&c, a, NULL, NULL, NULL))
+        lost = (int)attach_living(a);
+    change_free(&c);
+    for (size_t i = 0; i < a->count; i++)
+        if (a->processes[i].target)
+            let_go(&a->processes[i]);
+    return lost;
+}
+
+/* ---- looking for those that have MPI ---- */
+
+static void see_init(void *data, const char *name, uint64_t address)
+{
+    (void)address;
+    *(bool *)data |= !strcmp(name, "PMPI_Init");
+}
+
+bool attach_has_mpi(pid_t pid)
+{
+    char path[64], line[4400], open[4500];
+    char before[4096] = "";
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    bool found = false;
+    while (maps && !found && fgets(line, sizeof line, maps)) {
+        char *file = strchr(line, '/'), *end = strchr(line, '\n');
+        if (!file || !end || !strstr(line, " r-x"))
+            continue;
+        *end = 0;
+        if (strcmp(file, before) == 0)
+            continue;
+        snprintf(before, sizeof before, "%.4095s", file);
+        snprintf(open, sizeof open, "/proc/%d/root%s", (int)pid, file);
+        dynamic_exports(open, see_init, &found);
+    }
+    if (maps)
+        fclose(maps);
+    return found;
+}

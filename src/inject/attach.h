@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The runtime into MPI programs that run already, and out again.
+ *
+ *     attach_open(pids, ...)       seizes them and looks at them; nothing is changed
+ *     attach_begin()               their import slots of MPI functions lead to the loader
+ *     attach_waiting() ...         until each of them has come by: 0
+ *     attach_redirect()            the slots lead to the runtime; lets go of the processes
+ *     ... it is measured ...
+ *     attach_restore()             the slots are as they were; at any time after attach_begin
+ *     attach_free()
+ */
+#ifndef LOUPE_INJECT_ATTACH_H
+#define LOUPE_INJECT_ATTACH_H
+
+#include "inject/target.h"
+
+struct attach;
+
+struct attach_error {
+    char message[400];
+};
+
+/* Where its statistics go, as record/attach.h has it; `library` is the one to load. */
+struct attach_place {
+    const char *library, *job_dir, *spill_dir, *options;
+};
+
+/* What a process that runs can be to us. */
+enum attach_kind {
+    ATTACH_NO_MPI,
+    ATTACH_STATIC,    /* MPI is part of the program: there are no slots */
+    ATTACH_PRELOADED, /* monitored since its start */
+    ATTACH_FOREIGN,   /* another build of our library is in it */
+    ATTACH_POSSIBLE,
+};
+
+/* -errno: one cannot be attached to, or has no MPI; the error says which and why. */
+int attach_open(const pid_t *pids, size_t count, const char *library, struct attach **attach,
+                struct attach_error *error);
+int attach_begin(struct attach *a, const struct attach_place *place, struct attach_error *error);
+/* How many have not yet called MPI, and one of them; processes that have ended do not count.
+ * -errno: loading failed. */
+int attach_waiting(struct attach *a, pid_t *one, struct attach_error *error);
+/* How long they were stopped for it. */
+int attach_redirect(struct attach *a, struct target_pause *pause, struct attach_error *error);
+size_t attach_living(struct attach *a);
+/* How many could not be restored. */
+int attach_restore(struct attach *a);
+void attach_free(struct attach *a); /* accepts NULL */
+
+/* Whether it has an MPI library, as far as its mappings can be read. */
+bool attach_has_mpi(pid_t pid);
+
+#endif

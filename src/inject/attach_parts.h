@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of attach.h's implementation share. */
+#ifndef LOUPE_INJECT_ATTACH_PARTS_H
+#define LOUPE_INJECT_ATTACH_PARTS_H
+
+#include "base/map.h"
+#include "inject/attach.h"
+#include "record/attach.h"
+
+/* A function that slots can lead to in our library. */
+struct symbol {
+    char *name;
+    uint64_t address; /* in the library's file */
+    bool at_last;     /* only redirected, never used for loading */
+};
+
+struct import {
+    uint64_t address;
+    uint32_t symbol;
+};
+
+/* A file that some process has mapped, looked at once. */
+struct file {
+    uint64_t device, inode;
+    bool ours, other, mpi;             /* our library; another build of it; defines MPI */
+    uint64_t open, symbol, error_text; /* of the C library */
+    struct import *imports;
+    size_t import_count, import_room;
+};
+
+struct files {
+    struct symbol *symbols;
+    size_t symbol_count, symbol_room;
+    struct map names;
+    uint64_t device, inode; /* of our library */
+    uint64_t attached;      /* where it says who has attached it last (ATTACH_BLOCK) */
+    struct file **list;
+    size_t count, room;
+};
+
+struct slot {
+    uint64_t address, original;
+    uint64_t now;  /* what we have put there; 0: nothing yet */
+    uint64_t seen; /* what stood there at the last look */
+    uint32_t symbol;
+};
+
+struct process {
+    pid_t pid;
+    struct target *target; /* NULL: not attached to at the moment */
+    bool ended;
+    enum attach_kind kind;
+    bool mpi, mpi_static, other;
+    uint64_t ours, ours_end; /* where our library is loaded; 0: not */
+    uint64_t open, symbol, error_text;
+    struct slot *slots; /* by address */
+    size_t slot_count, slot_room;
+    struct attach_block *block; /* while attached to */
+    uint64_t block_remote, code;
+    size_t block_room; /* in slots */
+};
+
+struct attach {
+    struct files files;
+    struct process *processes;
+    size_t count;
+};
+
+int files_open(struct files *f, const char *library);
+void files_free(struct files *f);
+
+/* Looks at the modules and slots of a process as they are now; new slots are added. */
+int process_look(struct files *f, struct process *p);
+void process_kind(struct files *f, struct process *p);
+
+#endif

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""loupe attach: a job that was started without Loupe is monitored from some moment on, let go of,
+attached to again; and whatever becomes of loupe, the job's results are right.
+
+LOUPE_TEST_ATTACHES: how often it is attached to and let go of, and as often killed meanwhile.
+"""
+import json
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+
+import loupetest as lt
+
+RANKS = 3
+ROUNDS = 10
+TIMES = int(os.environ.get("LOUPE_TEST_ATTACHES", "6"))
+
+
+class Job:
+    """The program attached.c, which does as files in a directory say."""
+
+    def __init__(self, ranks=RANKS, before=()):
+        self.directory = tempfile.mkdtemp(dir=lt.TMP)
+        self.ranks = ranks
+        self.process = lt.start([*before, *lt.mpirun(ranks), lt.built("attached"), self.directory,
+                                 str(ROUNDS)])
+        lt.ok(self.sees("ready"), "the program runs")
+
+    def tell(self, *names):
+        for name in names:
+            with open(os.path.join(self.directory, name), "w", encoding="utf-8"):
+                pass
+
+    def take_back(self, name):
+        os.unlink(os.path.join(self.directory, name))
+
+    def sees(self, name):
+        return lt.wait_for(lambda: os.path.exists(os.path.join(self.directory, name)), 60)
+
+    def end(self, what):
+        self.tell("go", "spin", "end")
+        result = lt.finish(self.process)
+        lt.ok(result.code == 0 and "bad 0" in result.out, f"{what}: the program's results are right",
+              result)
+        return result
+
+
+def loupe(*words):
+    return lt.execute([lt.LOUPE, *words])
+
+
+class Attached:
+    """`loupe attach` beside a job, until it is told to let go."""
+
+    def __init__(self, pid, *options):
+        self.file = lt.run_file()
+        self.process = lt.start([lt.LOUPE, "attach", str(pid), "-o", self.file, *options])
+        self.job = None
+        self.text = ""
+        while self.process.poll() is None and not self.job:
+            line = self.process.stderr.readline()
+            self.text += line
+            if "monitored as job" in line:
+                self.job = line.split()[-1]
+
+    def interrupt(self, number=signal.SIGINT):
+        self.process.send_signal(number)
+        return self.result()
+
+    def result(self):
+        result = lt.finish(self.process)
+        result.err = self.text + result.err
+        return lt.Run(result, self.file, "attached.c")
+
+
+def expect_rounds(run, rounds, what):
+    """Exactly so many rounds, by rank, bytes and peer."""
+    size = RANKS
+    both = (2 * rounds, 64 * rounds)
+    run.expect("send", "MPI_Send", lt.uniform(size, *both),
+               sent={(r, (r + 1) % size): both for r in range(size)})
+    run.expect("irecv", "MPI_Irecv", lt.uniform(size, *both),
+               received={(r, (r - 1) % size): both for r in range(size)})
+    run.expect("wait", "MPI_Wait", lt.uniform(size, 2 * rounds, 0))
+    run.expect("sendrecv", "MPI_Sendrecv", lt.uniform(size, rounds, 800 * rounds),
+               sent={(r, (r - 1) % size): (rounds, 400 * rounds) for r in range(size)},
+               received={(r, (r + 1) % size): (rounds, 400 * rounds) for r in range(size)})
+    run.expect("allreduce", "MPI_Allreduce", lt.uniform(size, rounds, 4 * rounds))
+    lt.equal({r["rank"] for r in run.data["ranks"]}, set(range(size)), f"{what}: all ranks")
+
+
+def exact():
+    job = Job()
+    attached = Attached(job.process.pid)
+    if not lt.ok(attached.job, "it is attached to", attached.text):
+        job.end("not attached to")
+        return
+    jobs = json.loads(loupe("ps", "--json").out)
+    lt.equal([(j["job"], j["ranks"], j["state"]) for j in jobs], [(attached.job, RANKS, "running")],
+             "loupe ps has the job")
+    lt.equal(loupe("ctl", attached.job, "critical-path", "on").code, 0, "the critical path begins")
+    second = loupe("attach", str(job.process.pid))
+    lt.ok(second.code == 125 and "monitored already" in second.err, "a second one is refused",
+          second)
+    job.tell("go")
+    lt.ok(job.sees("done"), "the rounds are over")
+    top = loupe("top", attached.job, "--once", "--json")
+    lt.ok(top.code == 0, "loupe top sees it", top)
+    expect_rounds(lt.Report(json.loads(top.out), "attached.c"), ROUNDS, "loupe top")
+    run = attached.interrupt()
+    lt.equal(run.code, 0, "loupe attach ends well")
+    expect_rounds(run, ROUNDS, "run file")
+    run.expect("waitall", "MPI_Waitall", lt.uniform(RANKS, 1, 0))
+    lt.equal(set(run.states().values()), {"running"}, "the ranks still run")
+    lt.ok(any("attached to while running" in w for w in run.data["warnings"]),
+          "the report says what is missing", run.data["warnings"])
+    path = run.data.get("critical_path")
+    lt.ok(path and path["length_s"] > 0, "there is a critical path", path)
+    lt.ok(all(r["real_s"] > 0 and abs(r["time_s"] - r["compute_s"] - r["sync_s"] - r["transfer_s"] -
+                                      r.get("preempted_s", 0)) < 1e-3
+              for r in run.data["ranks"]), "the ranks' times add up", run.data["ranks"])
+    lt.equal(loupe("ps", "--json").out.strip(), "[]", "nothing is monitored any more")
+    job.end("attached to and let go")
+    lt.equal(lt.left_behind(), [], "no segment is left behind")
+
+
+def to_the_end():
+    job = Job()
+    attached = Attached(lt.children(job.process.pid)[0] if lt.MPI == "openmpi" else job.process.pid)
+    lt.ok(attached.job, "it is attached to", attached.text)
+    job.tell("go", "spin")
+    job.sees("done")
+    result = job.end("attached to until its end")
+    run = attached.result()
+    rounds = int(result.lines("rounds")[0].split()[1])
+    if lt.MPI == "mpich":
+        expect_rounds(run, rounds, "until the end")
+        lt.equal(run.states(), {r: "finished" for r in range(RANKS)}, "all ranks have finished")
+        lt.equal(run.data["run"]["complete"], True, "the run is complete")
+    else:
+        lt.equal(len(run.data["ranks"]), 1, "one rank alone")
+        lt.equal(run.at("send")["count"], 2 * rounds, "its messages")
+    lt.equal(lt.left_behind(), [], "no segment is left behind")
+
+
+def again_and_again():
+    job = Job(2)
+    job.tell("go", "spin")
+    job.sees("done")
+    counts = []
+    for _ in range(TIMES):
+        run = Attached(job.process.pid, "--for", "0.1", "--quiet").result()
+        if not lt.ok(run.code == 0, "attached to and let go", run.result):
+            break
+        send, receive = run.at("send"), run.at("irecv")
+        if not send or not receive:  # a loaded machine: nothing happened meanwhile
+            continue
+        counts.append(send["count"])
+        wrong = [n for n in (send, receive)  # one receive of each rank may be under way
+                 if n["bytes"] % 32 or not 0 <= n["count"] - n["bytes"] // 32 <= 2]
+        wrong += [p for p in send["peers"] if p["bytes"] != 32 * p["count"]
+                  or p["rank"] != 1 - p["from"]]
+        lt.ok(not wrong and abs(send["count"] - receive["count"]) <= 4, "bytes and peers are right",
+              wrong, send["count"], receive["count"])
+    lt.ok(counts, "messages were seen", counts)
+    lt.note(counts)
+    killed(job)
+    job.end("attached to again and again")
+    loupe("collect")
+    lt.equal(lt.left_behind(), [], "no segment is left behind")
+
+
+def killed(job):
+    """kill -9 at any moment; then it can still be attached to."""
+    for _ in range(TIMES):
+        with subprocess.Popen([lt.LOUPE, "attach", str(job.process.pid), "--quiet", "-o",
+                               lt.run_file()], env=lt.environment(), stderr=subprocess.DEVNULL,
+                              cwd=lt.TMP) as process:
+            time.sleep(random.random() * 0.3)
+            process.kill()
+        lt.ok(job.process.poll() is None, "the program lives on after kill -9 of loupe")
+    run = Attached(job.process.pid, "--for", "0.2").result()
+    lt.ok(run.code == 0, "after that it can be attached to", run.result)
+
+
+def silence():
+    job = Job(2)
+    job.tell("silent")
+    time.sleep(0.1)  # a call may just be going on
+    run = Attached(job.process.pid, "--wait", "0.3").result()
+    lt.ok(run.code == 125 and "has not called MPI" in run.result.err,
+          "who does not call MPI is not waited for longer than allowed", run.result)
+    attached = lt.start([lt.LOUPE, "attach", str(job.process.pid), "-o", lt.run_file()])
+    lt.ok("waiting for the next MPI call" in attached.stderr.readline(), "it is said what is waited for")
+    job.take_back("silent")
+    lt.ok("monitored as job" in attached.stderr.readline(), "then it comes")
+    attached.terminate()
+    lt.equal(lt.finish(attached).code, 0, "SIGTERM lets go")
+    job.end("silent")
+
+
+def refusals():
+    with subprocess.Popen(["sleep", "60"]) as other:
+        result = loupe("attach", str(other.pid))
+        other.kill()
+    lt.ok(result.code == 125 and "MPI library" in result.err, "a program without MPI", result)
+    result = loupe("attach", str(other.pid))
+    lt.ok(result.code == 125 and "no such process" in result.err, "no process", result)
+    result = loupe("attach", "nonsense")
+    lt.ok(result.code == 125 and "no such process or job" in result.err, "no job", result)
+    result = loupe("attach")
+    lt.ok(result.code == 125 and "which process" in result.err, "nothing", result)
+    job = Job(2, before=[lt.LOUPE, "run", "-q", "-o", lt.run_file(), "--"])
+    result = loupe("attach", str(job.process.pid))
+    lt.ok(result.code == 125 and "monitored already" in result.err, "one that loupe run has started",
+          result)
+    job.end("refused")
+
+
+lt.main(exact, to_the_end, again_and_again, silence, refusals)

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For `loupe attach`: files in a directory, the first argument, tell the ranks what to do.
+ *
+ *     go    so many rounds as the second argument says; before that, time passes
+ *     spin  rounds until there is `end`
+ *     silent  while time passes no call of MPI is made, not even MPI_Wtime
+ *
+ * In a round everybody sends two messages of 8 ints to the next rank, gets 100 from one rank and
+ * sends them to another in a communicator in which all ranks are in reverse order, and all sum up.
+ * What was begun before (a receive, a persistent send) ends in the first round. All that is
+ * received is checked.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int rank, size, bad;
+static const char *directory;
+static MPI_Comm reverse;
+
+static int told(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return access(path, F_OK) == 0;
+}
+
+static void tell(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "w");
+    if (file)
+        fclose(file);
+}
+
+static void pass_time(const char *until)
+{
+    while (!told(until)) {
+        if (!told("silent"))
+            MPI_Wtime(); /* @wtime */
+        usleep(2000);
+    }
+}
+
+static void round_of(long number)
+{
+    int next = (rank + 1) % size, last = (rank + size - 1) % size;
+    int out[8], in[8], big[100], got[100], sum;
+    MPI_Request request;
+    for (int i = 0; i < 100; i++)
+        big[i] = (int)number + rank + i;
+    for (int i = 0; i < 8; i++)
+        out[i] = (int)number * 8 + i + rank;
+    for (int k = 0; k < 2; k++) {
+        MPI_Irecv(in, 8, MPI_INT, last, k, MPI_COMM_WORLD, &request); /* @irecv */
+        MPI_Send(out, 8, MPI_INT, next, k, MPI_COMM_WORLD);           /* @send */
+        MPI_Wait(&request, MPI_STATUS_IGNORE);                        /* @wait */
+        for (int i = 0; i < 8; i++)
+            bad += in[i] != (int)number * 8 + i + last;
+    }
+    int me = size - 1 - rank; /* in the other one, where the next is our last */
+    /* @sendrecv */
+    MPI_Sendrecv(big, 100, MPI_INT, (me + 1) % size, 7, got, 100, MPI_INT, (me + size - 1) % size,
+                 7, reverse, MPI_STATUS_IGNORE);
+    for (int i = 0; i < 100; i++)
+        bad += got[i] != (int)number + next + i;
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* @allreduce */
+    bad += sum != size * (size - 1) / 2;
+}
+
+int main(int argc, char **argv)
+{
+    long rounds = argc > 2 ? atol(argv[2]) : 10, number = 0;
+    int going = 1, early = 0, mine, next;
+    MPI_Request before[2];
+    directory = argc > 1 ? argv[1] : ".";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &reverse);
+    next = (rank + 1) % size;
+    mine = rank + 1;
+    MPI_Irecv(&early, 1, MPI_INT, (rank + size - 1) % size, 5, MPI_COMM_WORLD, &before[0]);
+    MPI_Send_init(&mine, 1, MPI_INT, next, 5, MPI_COMM_WORLD, &before[1]);
+    if (rank == 0)
+        tell("ready");
+    pass_time("go");
+    MPI_Start(&before[1]);                       /* @start */
+    MPI_Waitall(2, before, MPI_STATUSES_IGNORE); /* @waitall */
+    bad += early != (rank + size - 1) % size + 1;
+    for (; number < rounds; number++)
+        round_of(number);
+    MPI_Barrier(MPI_COMM_WORLD); /* @barrier */
+    if (rank == 0)
+        tell("done");
+    pass_time("spin");
+    for (; going; number++) {
+        round_of(number);
+        going = !told("end");
+        MPI_Bcast(&going, 1, MPI_INT, 0, MPI_COMM_WORLD); /* @bcast */
+    }
+    MPI_Request_free(&before[1]);
+    MPI_Comm_free(&reverse);
+    MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("rounds %ld bad %d\n", number, bad);
+    MPI_Finalize();
+    return bad != 0;
+}
