@@ -12,7 +12,7 @@ static bool tell_path(struct thread *t, struct ring_in *r, uint32_t place, uint3
         r->answer_paths = board_area(BOARD_ANSWER_PATHS, (uint64_t)r->rank, paths_bytes);
         r->no_answer_paths = !r->answer_paths;
     }
-    if (!r->answer_paths || !carry_now(t, &c))
+    if (!r->answer_paths || !carry_now(t, r->rank, &c))
         return false;
     carry_write(&r->answer_paths[place], version, &c);
     return true;

@@ -109,7 +109,7 @@ uint32_t coll_tell_path(struct thread *t, const struct meet *m, uint64_t number)
         own_paths = board_area(BOARD_MEET_PATHS, 0, PATHS * sizeof *own_paths);
         no_paths = !own_paths;
     }
-    if (!area || !own_paths || !carry_now(t, &c))
+    if (!area || !own_paths || !carry_now(t, -1, &c))
         return 0;
     carry_write(&own_paths[(size_t)(m->own - area->slots[0]) + meet_at(number)],
                 meet_key(m->id, number), &c);

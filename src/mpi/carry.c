@@ -50,10 +50,24 @@ static void write_snapshot(struct path *p, struct snapshot *snapshots, int64_t l
     memcpy(s->told.item, r->item, p->items * sizeof *r->item);
     __atomic_store_n(&s->serial, p->serial, __ATOMIC_RELEASE);
     fetch(&snapshots[(p->serial + 1) % CARRY_SNAPSHOTS], p->items);
-    p->changed = false;
+    p->told_change = p->change;
 }
 
-bool carry_now(struct thread *t, struct carried *c)
+/* It has the state of a snapshot of that rank, which will be there for half a round yet. */
+static bool has_lent(const struct path *p, int32_t to)
+{
+    enum { HALF = CARRY_SNAPSHOTS / 2 };
+    const struct path_lent *l = &p->lent;
+    if (l->change != p->change || l->world != to || to < 0)
+        return false;
+    const struct snapshot *all = l->snapshots;
+    uint32_t later = l->serial + HALF;
+    return __atomic_load_n(&all[l->serial % CARRY_SNAPSHOTS].serial, __ATOMIC_RELAXED) ==
+               l->serial &&
+           __atomic_load_n(&all[later % CARRY_SNAPSHOTS].serial, __ATOMIC_RELAXED) != later;
+}
+
+bool carry_now(struct thread *t, int32_t to, struct carried *c)
 {
     struct path *p = t->path;
     uint64_t began = path_part_begin(p, PATH_TELLING);
@@ -62,11 +76,13 @@ bool carry_now(struct thread *t, struct carried *c)
         return false;
     int64_t length = path_length(p, p->last);
     path_strip(p, length);
-    if (p->changed)
+    bool lent = p->told_change != p->change && has_lent(p, to);
+    if (p->told_change != p->change && !lent)
         write_snapshot(p, snapshots, length);
-    *c = (struct carried){.serial = p->serial,
-                          .block = t->block_index & 0xfff,
-                          .number = p->published & 0xfffff,
+    *c = (struct carried){.serial = lent ? p->lent.serial : p->serial,
+                          .block = (lent ? p->lent.block : t->block_index) & 0xfff,
+                          .lent = lent,
+                          .number = p->published & (PATH_LOG_SERIALS - 1),
                           .length = length,
                           .mpi = p->record->mpi};
     p->floor = length;
@@ -141,12 +157,18 @@ static bool read_slot(const struct carried *slot, uint64_t key, struct carried *
         return false;
     *c = (struct carried){.serial = slot->serial,
                           .block = slot->block,
+                          .lent = slot->lent,
                           .number = slot->number,
                           .length = slot->length,
                           .mpi = slot->mpi};
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return __atomic_load_n(&slot->key, __ATOMIC_RELAXED) == key;
 }
+
+/* Of a snapshot. */
+struct path_active {
+    uint32_t active, innermost;
+};
 
 /* As it was when the length was `c->length`. */
 static void grow(struct path_told *told, const struct snapshot *s, const struct carried *c)
@@ -164,7 +186,7 @@ static void grow(struct path_told *told, const struct snapshot *s, const struct 
 }
 
 static bool read_snapshot(const struct snapshot *snapshots, const struct carried *c,
-                          struct path_told *told)
+                          struct path_told *told, struct path_active *active)
 {
     const struct snapshot *s = &snapshots[c->serial % CARRY_SNAPSHOTS];
     if (!c->serial || __atomic_load_n(&s->serial, __ATOMIC_ACQUIRE) != c->serial)
@@ -173,6 +195,7 @@ static bool read_snapshot(const struct snapshot *snapshots, const struct carried
     if (items > RECORD_PATH_ITEMS)
         return false;
     memcpy(told, &s->told, path_told_bytes(items));
+    *active = (struct path_active){s->active, s->innermost};
     told->items = items;
     grow(told, s, c);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -200,9 +223,46 @@ void carry_meet_told(const struct path_told *told, int64_t at)
 void carry_fetch(const struct snapshot *s)
 {
     const struct thread *t = loupe_tls.self;
-    uint32_t bytes = t && t->path ? 16 + path_told_bytes(t->path->items) : 0;
+    uint32_t bytes = s && t && t->path ? 16 + path_told_bytes(t->path->items) : 0;
     for (uint32_t i = 0; i < bytes; i += 64)
         __builtin_prefetch((const char *)s + i);
+}
+
+/* It is told of the state that it has itself. */
+static bool is_own(const struct thread *t, int32_t world, const struct carried *c)
+{
+    const struct path *p = t->path;
+    if (!p)
+        return false;
+    if (c->lent)
+        return p->told_change == p->change && p->serial == c->serial &&
+               (t->block_index & 0xfff) == c->block;
+    return p->lent.change == p->change && p->lent.serial == c->serial && p->lent.world == world &&
+           p->lent.block == c->block;
+}
+
+static bool meet_own(struct thread *t, const struct carried *c, int32_t world, int64_t at)
+{
+    if (UNLIKELY(path_log_on))
+        path_log_heard(t, &(struct path_told){.rank = world,
+                                              .generation = t->path->generation,
+                                              .number = c->number});
+    return path_meet_same(t, at, c->length, c->mpi);
+}
+
+/* If it has taken over that one's state as it is, it need not tell that one of it. */
+static void borrow(struct thread *t, int32_t world, const struct carried *c,
+                   const struct snapshot *snapshots, const struct path_active *its)
+{
+    struct path *p = t->path;
+    if (!p || !p->whole || c->lent || p->record->active != its->active ||
+        p->record->innermost != its->innermost)
+        return;
+    p->lent = (struct path_lent){.change = p->change,
+                                 .snapshots = snapshots,
+                                 .world = world,
+                                 .block = c->block,
+                                 .serial = c->serial};
 }
 
 const struct snapshot *carry_meet(int32_t world, const struct carried *slot, uint64_t key,
@@ -211,11 +271,24 @@ const struct snapshot *carry_meet(int32_t world, const struct carried *slot, uin
     struct thread *t = loupe_tls.self;
     struct carried c;
     struct path_told told;
+    struct path_active active;
     if (!t)
         return NULL;
     uint64_t began = t->path ? path_part_begin(t->path, PATH_MEETING) : 0;
-    const struct snapshot *snapshots =
-        read_slot(slot, key, &c) ? snapshots_of(world, c.block) : NULL;
-    meet(t, snapshots && read_snapshot(snapshots, &c, &told) ? &told : NULL, at, began);
-    return snapshots ? &snapshots[(c.serial + 1) % CARRY_SNAPSHOTS] : NULL;
+    bool there = read_slot(slot, key, &c);
+    if (there && is_own(t, world, &c) && meet_own(t, &c, world, at)) {
+        path_part_end(t, PATH_MEETING, began);
+        return NULL;
+    }
+    int32_t whose = there && c.lent ? loupe_process.writer.header->rank : world;
+    const struct snapshot *snapshots = there ? snapshots_of(whose, c.block) : NULL;
+    there = snapshots && read_snapshot(snapshots, &c, &told, &active);
+    if (there)
+        told.rank = world; /* who has told it, whoever's snapshot it is */
+    if (t->path)
+        t->path->whole = false;
+    meet(t, there ? &told : NULL, at, began);
+    if (there)
+        borrow(t, world, &c, snapshots, &active);
+    return snapshots && !c.lent ? &snapshots[(c.serial + 1) % CARRY_SNAPSHOTS] : NULL;
 }

@@ -6,6 +6,11 @@
  * For while no item is entered or left and no path taken over, a path only grows: what is active
  * grows as the length does. So one snapshot serves any number of messages.
  *
+ * Who takes over a path as it is, and tells it back to the one who has told it, says so: *lent*. In
+ * a ping-pong the two then have the same snapshot, and nothing but lengths goes back and forth.
+ * That one must be there for a while yet: nobody else is told of it in this way, and not when half
+ * the ring has been written since.
+ *
  * Writer: the thread whose path it is. Readers: all ranks of the node; they check the number before
  * and after reading. A snapshot that was overwritten is lost: its path is not met, and counted as
  * unknown.
@@ -26,9 +31,11 @@ enum { CARRY_SNAPSHOTS = 256 };
 
 /* Stands beside a slot of a ring, of answers or of a collective, in an array of its own. */
 struct carried {
-    uint64_t key;                     /* of that slot; 0: being written */
-    uint32_t serial;                  /* of the snapshot, */
-    uint32_t block : 12, number : 20; /* and whose; of what was published (path_log.h) */
+    uint64_t key;         /* of that slot; 0: being written */
+    uint32_t serial;      /* of the snapshot, */
+    uint32_t block : 12;  /* and whose; */
+    uint32_t lent : 1;    /* it is in the board of the one who reads this */
+    uint32_t number : 19; /* of what was published (path_log.h) */
     int64_t length, mpi;
 };
 _Static_assert(sizeof(struct carried) == 32, "two in a cache line");
@@ -41,8 +48,9 @@ struct snapshot {
 } __attribute__((aligned(1024)));
 _Static_assert(sizeof(struct snapshot) == 1024, "four in a page");
 
-/* The calling thread's path as of its last event; `key` is left. False: it cannot be told. */
-bool carry_now(struct thread *t, struct carried *c);
+/* The calling thread's path as of its last event, for rank `to` of MPI_COMM_WORLD (-1: for
+ * several); `key` is left. False: it cannot be told. */
+bool carry_now(struct thread *t, int32_t to, struct carried *c);
 
 static inline void carry_write(struct carried *slot, uint64_t key, const struct carried *c)
 {
@@ -50,6 +58,7 @@ static inline void carry_write(struct carried *slot, uint64_t key, const struct 
     __atomic_thread_fence(__ATOMIC_RELEASE);
     slot->serial = c->serial;
     slot->block = c->block;
+    slot->lent = c->lent;
     slot->number = c->number;
     slot->length = c->length;
     slot->mpi = c->mpi;

@@ -201,7 +201,7 @@ void stream_publish_path(struct thread *t, struct stream *s, uint64_t begin, int
         path.told = &told;
         path.known = true;
     } else {
-        path.known = has_paths(s->out, s->rank) && carry_now(t, &path.carried);
+        path.known = has_paths(s->out, s->rank) && carry_now(t, s->rank, &path.carried);
     }
     publish(s, begin, delay, statement | (path.known ? RING_PATH : 0), bytes, &path);
 }

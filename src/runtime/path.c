@@ -57,7 +57,8 @@ static void clear(struct path *p, const struct plan *plan, int64_t at)
     p->statement = RECORD_PATH_NO_ITEM;
     p->depth = p->deep = p->strip_at = 0;
     p->generation = r->generation = plan->generation;
-    p->changed = true;
+    p->change++;
+    p->whole = false;
     memset(p->visits, 0, sizeof p->visits);
     memset(p->spent, 0, sizeof p->spent);
     memset(p->looked, 0, sizeof p->looked);
@@ -128,7 +129,8 @@ static void fold(uint16_t strip[RECORD_PATH_STRIP], uint32_t *shift)
     (*shift)++;
 }
 
-/* From bucket *at on, up to this length, it was `rank`. True: that is news. */
+/* From bucket *at on, up to this length, it was `rank`: those buckets that it has left. In the one
+ * it has come to, another may take it over. True: that is news. */
 static bool carry(uint16_t strip[RECORD_PATH_STRIP], uint32_t *shift, uint32_t *at, int64_t length,
                   int32_t rank)
 {
@@ -140,7 +142,7 @@ static bool carry(uint16_t strip[RECORD_PATH_STRIP], uint32_t *shift, uint32_t *
     }
     uint32_t to = (uint32_t)(length >> *shift);
     uint16_t who = (uint16_t)(rank + 1);
-    for (; *at <= to && *at < RECORD_PATH_STRIP; ++*at)
+    for (; *at < to && *at < RECORD_PATH_STRIP; ++*at)
         if (strip[*at] != who) {
             strip[*at] = who;
             news = true;
@@ -152,9 +154,9 @@ static bool carry(uint16_t strip[RECORD_PATH_STRIP], uint32_t *shift, uint32_t *
 void path_strip(struct path *p, int64_t length)
 {
     struct record_path *r = p->record;
-    if (length > 0)
-        p->changed |= carry(r->strip, &r->strip_shift, &p->strip_at, length,
-                            loupe_process.writer.header->rank);
+    if (length > 0 &&
+        carry(r->strip, &r->strip_shift, &p->strip_at, length, loupe_process.writer.header->rank))
+        p->change++;
 }
 
 /* ---- meeting ---- */
@@ -198,30 +200,36 @@ static bool stay(struct path *p, int64_t length, const struct path_told *other, 
     return news;
 }
 
-static void adopt(struct path *p, int64_t length, const struct path_told *other, uint32_t items)
+/* True: no other path than that one is the longest net of an item. */
+static bool adopt(struct path *p, int64_t length, const struct path_told *other, uint32_t items)
 {
     struct record_path *r = p->record;
     uint32_t inner = bit_of(r->innermost);
+    bool whole = true;
     for (uint32_t i = 0; i < items; i++) {
         struct record_path_item *mine = &r->item[i];
         const struct record_path_item *its = &other->item[i];
         int64_t net =
             plus(minus(length, plus(mine->share, when(r->active, i, length))), mine->excess);
         int64_t excess = minus(net, minus(other->length, its->share));
+        whole &= excess <= its->excess;
         mine->excess = excess > its->excess ? excess : its->excess;
         mine->share = minus(its->share, when(r->active, i, other->length));
         mine->exclusive = minus(its->exclusive, when(inner, i, other->length));
     }
+    return whole;
 }
 
-static void adopt_strip(struct path *p, const struct path_told *other)
+static void adopt_length(struct path *p, int64_t at, int64_t length, int64_t mpi)
 {
     struct record_path *r = p->record;
-    r->strip_shift = other->strip_shift;
-    memcpy(r->strip, other->strip, sizeof r->strip);
-    p->strip_at = (uint32_t)(other->length >> r->strip_shift);
-    if (p->strip_at >= RECORD_PATH_STRIP)
-        p->strip_at = RECORD_PATH_STRIP - 1;
+    int64_t bucket = length >> r->strip_shift;
+    p->strip_at = bucket < RECORD_PATH_STRIP ? (uint32_t)bucket : RECORD_PATH_STRIP - 1;
+    r->offset = minus(at, length);
+    r->mpi = mpi;
+    r->adopted++;
+    p->adoptions++;
+    p->adopted = p->floor = length;
 }
 
 static bool is_path(const struct path_told *o)
@@ -247,18 +255,31 @@ bool path_meet(struct thread *t, int64_t at, const struct path_told *other)
         path_log_heard(t, other);
     path_open(r);
     r->met++;
+    p->whole = false;
     if (other->length > length) {
-        adopt(p, length, other, p->items);
-        adopt_strip(p, other);
-        r->offset = minus(at, other->length);
-        r->mpi = other->mpi;
-        r->adopted++;
-        p->adoptions++;
-        p->adopted = p->floor = other->length;
-        p->changed = true;
-    } else {
-        p->changed |= stay(p, length, other, p->items);
+        p->whole = adopt(p, length, other, p->items);
+        r->strip_shift = other->strip_shift;
+        memcpy(r->strip, other->strip, sizeof r->strip);
+        adopt_length(p, at, other->length, other->mpi);
+        p->change++;
+    } else if (stay(p, length, other, p->items)) {
+        p->change++;
     }
+    path_close(r);
+    return true;
+}
+
+/* Net of any item too, the longer one is the longer. */
+bool path_meet_same(struct thread *t, int64_t at, int64_t length, int64_t mpi)
+{
+    struct path *p = t->path;
+    struct record_path *r = p->record;
+    if (length < 0 || length >= PATH_LENGTH_MAX)
+        return false;
+    path_open(r);
+    r->met++;
+    if (length > path_length(p, at))
+        adopt_length(p, at, length, mpi);
     path_close(r);
     return true;
 }

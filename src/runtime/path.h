@@ -54,6 +54,15 @@ enum {
 };
 #define PATH_LENGTH_MAX ((int64_t)1 << 60) /* what is longer is no path */
 
+/* A path but for its length is one of so many states: in what it has of each item, which of them
+ * are active, and the strip. The state of a thread is told as a numbered snapshot. */
+struct path_lent {
+    uint64_t change; /* of the thread's own path, when it came to have the state of this snapshot */
+    const void *snapshots;
+    int32_t world; /* whose */
+    uint32_t block, serial;
+};
+
 struct path_visit {
     int64_t from;       /* length at its entry */
     int64_t inner;      /* of it in items that it called, */
@@ -77,10 +86,13 @@ struct path {
     uint32_t statement; /* item of the communication in progress */
     uint32_t deep;      /* visits that are open and not entered */
     uint32_t depth;
-    bool changed;       /* other than by growing, since it was last told to anyone */
-    uint32_t strip_at;  /* bucket that the path has come to */
-    uint32_t published; /* so often has it been told */
-    uint32_t serial;    /* of the state that was told last */
+    bool whole;           /* it is what was met last, in every item */
+    uint32_t strip_at;    /* bucket that the path has come to */
+    uint32_t published;   /* so often has it been told */
+    uint32_t serial;      /* of the state that was told last, */
+    uint64_t told_change; /* which it had then */
+    uint64_t change;      /* moves on with the state */
+    struct path_lent lent;
     struct learnt cost[PATH_PARTS];
     uint64_t logged; /* ticks that the log has taken since a part began (path_log.h) */
     void *told;      /* of the MPI layer: where it tells others */
@@ -126,6 +138,9 @@ void path_go(struct thread *t, uint64_t ticks, uint64_t sync) EXPORT_AS(path_go)
 /* At virtual moment `at` it meets this one; false: of another generation, or nonsense. What has a
  * newer generation starts it first (`at` if there is none yet). */
 bool path_meet(struct thread *t, int64_t at, const struct path_told *other) EXPORT_AS(path_meet);
+/* The same of one that differs from its own in nothing but these. */
+bool path_meet_same(struct thread *t, int64_t at, int64_t length, int64_t mpi)
+    EXPORT_AS(path_meet_same);
 /* It has waited so long, in something else than a communication. */
 void path_waited(struct thread *t, int64_t ticks);
 /* As it is at virtual moment `at`. */

@@ -59,7 +59,7 @@ void path_enter(struct thread *t, uint32_t item, int64_t at)
     path_close(r);
     p->stack[p->depth++] =
         (struct path_visit){.from = length, .item = item, .adoptions = p->adoptions};
-    p->changed = true;
+    p->change++;
     p->last = at;
     if (UNLIKELY(path_log_on))
         path_log_line(t, "enter", item, at);
@@ -138,7 +138,7 @@ void path_leave(struct thread *t, uint32_t item, int64_t at, uint32_t weight, in
         pop(p, length, 1, 0, 0);
     pop(p, length, weight, time, own);
     path_close(r);
-    p->changed = true;
+    p->change++;
     p->last = at;
     if (UNLIKELY(path_log_on))
         path_log_line(t, "leave", item, at);
@@ -281,7 +281,7 @@ void path_lost(struct thread *t, uint64_t ticks, uint64_t mpi)
         p->record->mpi -= lost_mpi;
         p->went -= mpi;
     }
-    p->changed = true;
+    p->change++;
 }
 
 void path_looked(struct thread *t)

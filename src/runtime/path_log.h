@@ -11,7 +11,7 @@
  *     lost TICKS LAST SINCE               another had the processor for so long: after LAST, as far
  *                                         as there was time, else between SINCE and that
  *
- * An ID is RANK:GENERATION:SERIAL; the serial counts what a rank has published, modulo 2^20. Lines
+ * An ID is RANK:GENERATION:SERIAL; the serial counts what a rank has published, modulo 2^19. Lines
  * are kept in a buffer, and written when that is full and at the end. Called where nothing but
  * general registers may be touched.
  */
@@ -20,7 +20,7 @@
 
 #include "runtime/path.h"
 
-enum { PATH_LOG_SERIALS = 1 << 20 };
+enum { PATH_LOG_SERIALS = 1 << 19 };
 
 extern bool path_log_on EXPORT;
 

@@ -23,7 +23,7 @@ def reference():
         for seed in range(1, SEEDS + 1):
             # Of time without a processor the two know only how much, not when: a busy machine may
             # part them, but not every time.
-            for _ in range(3):
+            for _ in range(5):
                 got = pt.compare("random", ranks, ITEMS, seed, ROUNDS, limit=120)
                 what, error = got.worst()
                 if abs(error) <= pt.TOLERANCE:

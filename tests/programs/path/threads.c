@@ -19,6 +19,7 @@ static void worker(void)
 static void *other(void *data)
 {
     worker();
+    unit_thread_end();
     return data;
 }
 

@@ -80,6 +80,74 @@ static void meet_few(void)
     common->result[6] = record.mpi == 2 && !record.unknown;
 }
 
+/* ---- a path that goes back and forth as it is ---- */
+
+enum { TURNS = 8, LATER = CARRY_SNAPSHOTS / 2 + 1 };
+
+static void send_to(int rank, int64_t at)
+{
+    struct stream spare, *s = stream_to(COMM, rank, 1, &spare);
+    path_wait(&thread, RECORD_PATH_NO_ITEM, (uint64_t)at, 0);
+    stream_publish_path(&thread, s, (uint64_t)at, 0, 0, 8);
+    path_go(&thread, 1, 0);
+}
+
+static bool receive_from(int rank, int64_t at)
+{
+    struct header h;
+    struct stream spare, *s = stream_from(COMM, rank, 1, &spare);
+    if (!stream_take(s, stream_post(s), 8, &h) || !(h.statement & RING_PATH))
+        return false;
+    ring_meet_path(s->in, &h, at);
+    return true;
+}
+
+/* Rank 1 has an item, and then tells and is told by turns. */
+static void serve(void)
+{
+    bool well = true;
+    begin(1);
+    path_enter(&thread, 1, 100);
+    path_leave(&thread, 1, 600, 1, 0, 0);
+    for (uint32_t i = 0; i < TURNS; i++) {
+        send_to(0, 1000 + 100 * i);
+        reach(2 * i + 1);
+        await(2 * i + 2);
+        well &= receive_from(0, 1050 + 100 * i) && share(1, 1050 + 100 * i) == 500;
+    }
+    common->result[0] = path.serial;
+    common->result[1] = well && record.adopted == TURNS && record.met == TURNS;
+    /* Half the ring later, the other tells of its own snapshot. */
+    for (int i = 0; i < LATER; i++) {
+        path_enter(&thread, 2, 5000 + i);
+        path_leave(&thread, 2, 5000 + i, 1, 0, 0);
+        send_to(0, 5000 + i);
+    }
+    reach(2 * TURNS + 1);
+    await(2 * TURNS + 2);
+    common->result[4] = receive_from(0, 6000) && share(1, 6000) == 500 && !record.unknown;
+}
+
+/* Each time the longer path is the one that comes. */
+static void give_back(void)
+{
+    bool well = true;
+    begin(0);
+    for (uint32_t i = 0; i < TURNS; i++) {
+        await(2 * i + 1);
+        int64_t at = 10 + 420 * i;
+        well &= receive_from(1, at) && share(1, at) == 500;
+        send_to(1, at + 400);
+        reach(2 * i + 2);
+    }
+    common->result[2] = path.serial;
+    common->result[3] = well && record.adopted == TURNS && !record.unknown;
+    await(2 * TURNS + 1);
+    send_to(1, 20000);
+    common->result[5] = path.serial;
+    reach(2 * TURNS + 2);
+}
+
 /* ---- snapshots that were overwritten ---- */
 
 static void tell_many(void)
@@ -162,7 +230,7 @@ static void tell_torn(void)
         for (int k = 0; k < ITEMS; k++)
             record.item[k].share = i;
         record.mpi = 0;
-        path.changed = true;
+        path.change++;
         path.serial += CARRY_SNAPSHOTS - 1; /* always the same place */
         send_at(1000000 + i);
         __atomic_store_n(&common->result[2], (uint64_t)i, __ATOMIC_RELEASE);
@@ -203,6 +271,12 @@ int main(void)
     ok(run_ranks(meet_few, tell_few) && r[0] == r[1] && r[2] == r[1] + 1,
        "a path that only grows needs no new snapshot");
     ok(r[3] && r[4] && r[5] && r[6], "it is met as it was at each send");
+    bool turns = run_ranks(give_back, serve);
+    ok(turns && r[1] && r[3], "a path goes back and forth (%llu, %llu)", (unsigned long long)r[1],
+       (unsigned long long)r[3]);
+    ok(r[0] == 1 && r[2] == 0, "and one snapshot is enough for that (%llu, %llu)",
+       (unsigned long long)r[0], (unsigned long long)r[2]);
+    ok(r[4] && r[5] == 1, "but not for ever");
     ok(run_ranks(meet_many, tell_many) && r[0] && r[1] == 2 && r[2] == CARRY_SNAPSHOTS && r[3],
        "those that were overwritten are unknown, the others met");
     ok(run_ranks(meet_nonsense, tell_nonsense) && r[0], "what is no path is not met");
