@@ -377,7 +377,7 @@ int changes_apply(struct change *changes, size_t count, struct target_pause *pau
                   struct session_error *error)
 {
     struct target_changes *all = xcalloc(count + 1, sizeof *all);
-    struct target_pause unasked;
+    struct target_pause unasked = {0};
     int err;
     pause = pause ? pause : &unasked;
     do {
