@@ -32,7 +32,7 @@ static const char *read_place(const struct change *c, const struct loaded *l, st
         as_before(&c->dropped[i]->relay, place, now);
     }
     if (memcmp(now, place->original, place->bytes) != 0)
-        return "its code was changed: by a debugger's breakpoint, or by a loupe that was killed";
+        return "its code was changed: by a debugger's breakpoint, or by another loupe";
     return NULL;
 }
 
