@@ -94,8 +94,8 @@ static bool find_padding(const struct reach *r, struct code_window *relay)
     return false;
 }
 
-/* Instructions of one block from here on that can be moved away for it. Where a pointer leads to the
- * first, someone may know the instruction by its address (handlers of faults do). */
+/* Instructions of one block from here on that can be moved away for it. Where a pointer leads to
+ * the first, someone may know the instruction by its address (handlers of faults do). */
 static bool can_move(const struct reach *r, uint64_t start, struct code_window *relay)
 {
     const uint8_t *map = r->text->map - r->text->start;

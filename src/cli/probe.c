@@ -301,11 +301,12 @@ static int run(int argc, char **argv)
         if (session_open(r.pids, r.pid_count, &session, &error) < 0) {
             log_error("probe: %s", error.message);
             status = EXIT_LOUPE;
-        } else if (values.list) {
-            status = list(session);
         } else {
-            status = insert(session, &r);
-            if (!status && !values.dry_run)
+            if (session_restored(session))
+                log_info("what a loupe that was killed had left was taken out at %zu places",
+                         session_restored(session));
+            status = values.list ? list(session) : insert(session, &r);
+            if (!status && !values.list && !values.dry_run)
                 status = watch(session, &r, &held);
         }
         session_close(session);

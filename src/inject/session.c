@@ -49,6 +49,8 @@ int session_open(const pid_t *pids, size_t count, struct session **session,
             p->confined = confined(p->pid);
             s->process_count++;
             err = process_modules(p);
+            int left = err < 0 ? 0 : target_restore(p->target);
+            s->restored += left > 0 ? (size_t)left : 0;
             if (err < 0)
                 snprintf(why.message, sizeof why.message, "process %d: its files: %s", (int)p->pid,
                          strerror(-err));
@@ -61,6 +63,11 @@ int session_open(const pid_t *pids, size_t count, struct session **session,
     }
     *session = s;
     return 0;
+}
+
+size_t session_restored(const struct session *s)
+{
+    return s->restored;
 }
 
 static void close_process(struct process *p, bool keep)

@@ -48,6 +48,8 @@ void session_report_free(struct session_report *report);
 /* Attaches to all of them, or to none. -errno. */
 int session_open(const pid_t *pids, size_t count, struct session **session,
                  struct session_error *error);
+/* In how many places something was taken out then that a killed one had left in them. */
+size_t session_restored(const struct session *session);
 /* Removes what is inserted and lets go; the processes are as they were. Accepts NULL. */
 void session_close(struct session *session);
 /* Lets go of them; what is inserted stays. */

@@ -32,7 +32,7 @@ static const char *read_place(const struct change *c, const struct loaded *l, st
         as_before(&c->dropped[i]->relay, place, now);
     }
     if (memcmp(now, place->original, place->bytes) != 0)
-        return "its code was changed: by a debugger's breakpoint, or by a loupe that was killed";
+        return "its code was changed: by a debugger's breakpoint, or by another loupe";
     return NULL;
 }
 
@@ -378,7 +378,7 @@ int changes_apply(struct change *changes, size_t count, struct target_pause *pau
                   struct session_error *error)
 {
     struct target_changes *all = xcalloc(count + 1, sizeof *all);
-    struct target_pause unasked;
+    struct target_pause unasked = {0};
     int err;
     pause = pause ? pause : &unasked;
     do {

@@ -107,6 +107,7 @@ struct session {
     struct insertion *insertions;
     size_t insertion_count, insertion_room;
     uint32_t last_handle;
+    size_t restored;
     uint64_t ticks_origin, ns_origin;
     double tick_ns; /* 0: not measured yet */
 };

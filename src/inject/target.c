@@ -40,6 +40,7 @@ static void drop(struct target *t)
     free(t->identities);
     maps_free(&t->maps);
     arenas_drop(t);
+    journal_drop(t);
     free(t->changes);
     if (t->mem >= 0)
         close(t->mem);
@@ -79,6 +80,8 @@ void target_detach(struct target *t, bool keep)
 {
     if (!t)
         return;
+    if (keep)
+        journal_keep(t);
     if (!t->dead)
         patches_leave(t, keep);
     drop(t);

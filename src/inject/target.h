@@ -32,6 +32,9 @@ struct target_module {
  */
 /* Seizes all threads, those that are created meanwhile too; they go on running. -errno. */
 int target_attach(pid_t pid, struct target **target, struct target_error *error);
+/* Takes out what one that was killed has left in the code; before anything else is put in. How many
+ * places that were; -errno. */
+int target_restore(struct target *target);
 /* Lets go. What was inserted and not removed stays if `keep`; else it is removed first. */
 void target_detach(struct target *target, bool keep);
 pid_t target_pid(const struct target *target);

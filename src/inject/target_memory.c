@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, ALIGN = 16, CALLS_BYTES = 64 << 10, DATA_BYTES = 8 << 20 };
+enum { PAGE = 4096, ALIGN = 16, JOURNAL_BYTES = 1 << 20, DATA_BYTES = 8 << 20 };
 /* Each one twice as large as the last: places near the code are scarce, and what those have left
  * there who died before us stays. */
 enum { CODE_FIRST = 1 << 20, CODE_DOUBLINGS = 5 };
@@ -34,10 +34,12 @@ static long close_there(struct remote *r, long fd)
     return remote_call(r, SYS_close, (uint64_t[6]){(uint64_t)fd});
 }
 
-static long memfd_there(struct remote *r)
+static long memfd_there(struct remote *r, enum arena_kind kind)
 {
-    static const char name[] = "loupe";
-    uint64_t at = remote_put(r, name, sizeof name);
+    const char *name = kind == ARENA_CALLS     ? ARENA_CALLS_NAME
+                       : kind == ARENA_JOURNAL ? ARENA_JOURNAL_NAME
+                                               : "loupe";
+    uint64_t at = remote_put(r, name, strlen(name) + 1);
     if (!at)
         return -EFAULT;
     long fd = remote_call(r, SYS_memfd_create, (uint64_t[6]){at, MFD_CLOEXEC | MEMFD_EXEC});
@@ -104,7 +106,7 @@ static int make_stopped(struct making *m)
     e = remote_begin(&r, t, th, t->mem);
     if (e) /* no room where its stack is now: it may be elsewhere soon */
         return e == -EFAULT ? -EAGAIN : e;
-    long fd = memfd_there(&r);
+    long fd = memfd_there(&r, m->arena->kind);
     e = fd < 0 ? (int)fd : map_here(m, fd);
     if (e == 0)
         e = map_there(&r, m, fd);
@@ -160,11 +162,11 @@ struct arena *arena_make(struct target *t, enum arena_kind kind, size_t bytes, u
     return a;
 }
 
-/* The first of all is where later calls keep what they need to come back. */
+/* The first of all is where later calls keep what they need to come back, and the journal. */
 static bool have_calls(struct target *t)
 {
     if (!t->calls)
-        t->calls = arena_make(t, ARENA_CALLS, CALLS_BYTES, 0, 0);
+        t->calls = arena_make(t, ARENA_CALLS, ARENA_CALLS_BYTES + JOURNAL_BYTES, 0, 0);
     return t->calls;
 }
 
@@ -403,7 +405,7 @@ int arenas_copy(struct target *t, struct thread *child)
         return e;
     }
     for (size_t i = 0; i < t->arena_count && e == 0; i++)
-        if (t->arenas[i]->kind != ARENA_CALLS && t->arenas[i]->used)
+        if (t->arenas[i]->used)
             e = copy_one(&r, t->arenas[i]);
     if (!remote_end(&r))
         e = -ECHILD;

@@ -43,7 +43,10 @@ struct maps {
 };
 
 /* Memory of ours in the target: the same pages here and there. */
-enum arena_kind { ARENA_CALLS, ARENA_CODE, ARENA_DATA };
+enum arena_kind { ARENA_CALLS, ARENA_CODE, ARENA_DATA, ARENA_JOURNAL };
+enum { ARENA_CALLS_BYTES = 64 << 10 }; /* behind them the first journal */
+#define ARENA_CALLS_NAME   "loupe-calls"
+#define ARENA_JOURNAL_NAME "loupe-journal"
 struct span {
     uint64_t start, end;
     bool seen; /* of a quarantined one: something may still lead into it */
@@ -66,6 +69,7 @@ struct change {
     uint8_t before[32], now[32];
     uint8_t stands; /* as of struct target_patch */
     uint64_t back;
+    struct journal_entry *noted; /* NULL: nowhere */
 };
 
 struct module_identity {
@@ -90,6 +94,12 @@ struct target {
     struct arena *calls;
     struct change *changes; /* sorted by address */
     size_t change_count, change_room;
+    struct journal *journal; /* the last of them */
+    size_t journal_used, journal_room;
+    struct journal **journals;
+    size_t journal_count, journals_room;
+    struct journal_entry **journal_free;
+    size_t journal_free_count, journal_free_room;
     bool pinned;               /* a child shares our code: never use any of it again */
     uint64_t gadget, restorer; /* "syscall; ret" and what returns from a signal handler */
     bool naive;                /* for tests: writes without stopping */
@@ -187,5 +197,15 @@ int threads_move(struct target *t, const struct target_patch *patches, size_t co
 
 /* target_patch.c */
 int patches_leave(struct target *t, bool keep);
+/* What another one has left; nothing of it is ours to put back. */
+int patches_restore(struct target *t, const struct target_patch *patches, size_t count);
+
+/* target_journal.c: what will be there, before it is; `e`: where it was noted before. NULL: there
+ * is no room. */
+struct journal_entry *journal_note(struct target *t, struct journal_entry *e,
+                                   const struct target_patch *p);
+void journal_forget(struct target *t, struct journal_entry *e); /* accepts NULL */
+void journal_keep(struct target *t);
+void journal_drop(struct target *t);
 
 #endif

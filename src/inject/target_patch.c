@@ -26,6 +26,7 @@ struct run {
 struct plan {
     struct target *target;
     struct target_patch *patches; /* sorted */
+    struct journal_entry **noted; /* of each */
     size_t patch_count;
     struct run *runs;
     size_t count, room;
@@ -69,7 +70,7 @@ static bool tears(const struct target *t, const struct target_patch *p)
            (c->address != p->address || c->bytes != p->bytes);
 }
 
-static void record(struct target *t, const struct target_patch *p)
+static void record(struct target *t, const struct target_patch *p, struct journal_entry *noted)
 {
     size_t i = change_after(t, p->address);
     struct change *c = i < t->change_count ? &t->changes[i] : NULL;
@@ -83,13 +84,39 @@ static void record(struct target *t, const struct target_patch *p)
     memcpy(c->now, p->to, p->bytes);
     c->stands = p->stands;
     c->back = p->back;
+    c->noted = noted;
     if (memcmp(c->now, c->before, c->bytes) == 0) {
+        journal_forget(t, noted);
         t->change_count--;
         memmove(c, c + 1, (t->change_count - (size_t)(c - t->changes)) * sizeof *c);
     }
 }
 
 /* Before the stop */
+
+/* If we are killed from here on, who comes next knows what is ours. */
+static void note_all(struct plan *plan)
+{
+    struct target *t = plan->target;
+    plan->noted = xcalloc(plan->patch_count + 1, sizeof(struct journal_entry *));
+    for (size_t i = 0; i < plan->patch_count; i++) {
+        const struct target_patch *p = &plan->patches[i];
+        size_t k = change_after(t, p->address);
+        bool known = k < t->change_count && t->changes[k].address == p->address;
+        plan->noted[i] = journal_note(t, known ? t->changes[k].noted : NULL, p);
+    }
+}
+
+/* It came to nothing: what was there is there. */
+static void unnote_all(struct plan *plan)
+{
+    struct target *t = plan->target;
+    for (size_t i = 0; i < plan->patch_count && plan->noted; i++) {
+        size_t k = change_after(t, plan->patches[i].address);
+        if (k == t->change_count || t->changes[k].address != plan->patches[i].address)
+            journal_forget(t, plan->noted[i]);
+    }
+}
 
 static const struct module_identity *identity(const struct target *t, uint64_t address)
 {
@@ -175,6 +202,7 @@ static void plan_drop(struct plan *plan)
         free(plan->runs[i].before);
     free(plan->runs);
     free(plan->patches);
+    free(plan->noted);
 }
 
 /* In it */
@@ -289,6 +317,8 @@ static int make_plans(struct patching *p, const struct target_changes *changes)
         plan->patches = sorted(changes[i].patches, changes[i].count);
         plan->patch_count = changes[i].count;
         e = plan->patches ? plan_make(plan) : -EINVAL;
+        if (e == 0)
+            note_all(plan);
     }
     return e;
 }
@@ -307,7 +337,9 @@ static int patch_all(const struct target_changes *changes, size_t count, struct 
         e = tracer_do(patch, &p);
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; e == 0 && k < p.plans[i].patch_count; k++)
-            record(p.targets[i], &p.plans[i].patches[k]);
+            record(p.targets[i], &p.plans[i].patches[k], p.plans[i].noted[k]);
+        if (e)
+            unnote_all(&p.plans[i]);
         plan_drop(&p.plans[i]);
     }
     if (pause)
@@ -353,6 +385,15 @@ static size_t what_is_there(struct target *t, struct target_patch *back)
         count += target_patch_fits(t, p); /* else the library went away with it */
     }
     return count;
+}
+
+int patches_restore(struct target *t, const struct target_patch *patches, size_t count)
+{
+    int e = target_patch(t, patches, count, NULL);
+    for (size_t i = 0; i < t->change_count; i++)
+        journal_forget(t, t->changes[i].noted);
+    t->change_count = 0;
+    return e;
 }
 
 /* Takes out what is still there, and lets go of the threads in the same stop. */

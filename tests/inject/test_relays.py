@@ -8,8 +8,10 @@ LOUPE_TEST_STRESS, the driver stress.c; LOUPE_TEST_POINTS, how many points go in
 """
 import json
 import os
+import random
 import shutil
 import subprocess
+import time
 
 import loupetest as lt
 from probetest import changed
@@ -17,6 +19,7 @@ from probetest import changed
 SHORTS = os.environ["LOUPE_TEST_SHORTS"]
 STRESS = os.environ["LOUPE_TEST_STRESS"]
 POINTS = int(os.environ.get("LOUPE_TEST_POINTS", "6000"))
+DEATHS = POINTS // 200
 CACHE = {"XDG_CACHE_HOME": lt.scratch("cache")}
 NAMES = ["alone", "behind_call", "two_ways", "nothing", "turns"]
 
@@ -104,4 +107,32 @@ def walked():
              "gdb: the program goes on with what was left in it")
 
 
-lt.main(ways, counts, in_and_out, walked)
+def left():
+    """What killed ones have left in a program at work is taken out by the next that comes."""
+    process, pid = begin(0, 3)
+    process.stdin.write("go")
+    process.stdin.flush()
+    spec = "counter n; entry * { addCounter(n, 1) } exit * { addCounter(n, 1) }"
+    for number in range(3):
+        watcher = lt.start([lt.LOUPE, "probe", "--json", "--every", "20ms", pid, spec], env=CACHE)
+        lt.ok(watcher.stdout.readline(), f"{number}: inserted")
+        watcher.kill()
+        lt.finish(watcher)
+        lt.ok(changed(pid) == [os.path.realpath(SHORTS)],
+              f"{number}: a killed one leaves its probes in")
+    times = random.Random(11)
+    for _ in range(DEATHS):  # in the middle of something
+        watcher = lt.start([lt.LOUPE, "probe", "--json", "--for", "10ms", pid, spec], env=CACHE)
+        time.sleep(times.uniform(0.005, 0.12))
+        watcher.kill()
+        lt.finish(watcher)
+    result = lt.execute([lt.LOUPE, "probe", "--json", "--for", "200ms", pid, spec], env=CACHE)
+    last = json.loads(result.out.splitlines()[-1]) if result.code == 0 else {}
+    lt.ok(last and last["values"]["n"]["sum"] > 0,
+          "the next takes them out and has the same points", result)
+    lt.equal(changed(pid), [], "all bytes are as they were")
+    out, _ = process.communicate(timeout=lt.LIMIT)
+    lt.equal((out.strip(), process.returncode), ("0 wrong, worked", 0), "and all results right")
+
+
+lt.main(ways, counts, in_and_out, walked, left)
