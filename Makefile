@@ -41,6 +41,7 @@ bench: # measures what monitoring costs and how true its times are; not a test
 	@ninja -C $(BUILD) bench-binary
 	@ninja -C $(BUILD) bench-inject
 	@ninja -C $(BUILD) bench-probe
+	@ninja -C $(BUILD) bench-macro
 
 install: # installs below PREFIX (/usr/local), DESTDIR before it
 	@tools/install-deps.sh --check build

@@ -95,6 +95,39 @@ static bool disjoint(const struct code_body *body, const struct code_point *self
     return true;
 }
 
+/* A procedure that is over soon behind its entry's window has its return moved along: a jump back
+ * to it would be the dearest part of the code. Its exit has the same window then, so that nobody
+ * passes it by. */
+static void widen_to_return(const struct flow *flow, const struct flow_block *block,
+                            struct code_window *w)
+{
+    uint32_t last = block->first + block->count - 1;
+    uint64_t end = flow->insns[last].address + flow->insns[last].length;
+    if (flow->insns[last].kind != INSN_RETURN || end - w->start > CODE_WINDOW_MOST)
+        return;
+    for (uint32_t i = block->first; i <= last; i++) {
+        const struct insn *insn = &flow->insns[i];
+        if (insn->address >= w->end &&
+            (insn->flags & INSN_FIXED || window_is_call(insn) || entered(flow, insn->address)))
+            return;
+    }
+    w->end = end > w->end ? end : w->end;
+}
+
+/* The window of an entry that a return was moved along with. */
+static bool find_around(const struct code_body *body, const struct insn *insn,
+                        struct code_window *w)
+{
+    for (size_t i = 0; i < body->point_count && insn->kind == INSN_RETURN; i++) {
+        const struct code_point *p = &body->points[i];
+        *w = (struct code_window){.start = p->window, .end = p->window + p->window_bytes};
+        if (p->kind == CODE_ENTRY && p->way == CODE_JUMP && w->start <= insn->address &&
+            insn->address + insn->length <= w->end)
+            return true;
+    }
+    return false;
+}
+
 /* Window that is free, or the same as others; first choices are the shortest. */
 static bool find_window(const struct flow *flow, const struct code_body *body,
                         const struct code_point *point, uint32_t block_number, uint32_t index,
@@ -103,8 +136,12 @@ static bool find_window(const struct flow *flow, const struct code_body *body,
     const struct flow_block *block = &flow->blocks[block_number];
     bool found = false;
     struct code_window wide = {0};
+    if (find_around(body, &flow->insns[index], w))
+        return true;
     for (uint32_t first = index;; first--) {
         if (try_from(flow, block, first, index, false, w)) {
+            if (point->kind == CODE_ENTRY)
+                widen_to_return(flow, block, w);
             if (!taken(flow, w) || disjoint(body, point, w))
                 return true;
             wide = *w;

@@ -4,7 +4,7 @@
  * are and with each kind of probe, in turns, the least of many batches. Prints nanoseconds per call
  * and what was added, and beside it two readings of the TSC. Fails when more is added than allowed.
  */
-#include "inject/emit.h"
+#include "unit/inject/x86_64/tiny.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,43 +16,14 @@
 
 enum { BATCHES = 400, CALLS = 20000, ROOM = 1 << 16 };
 
-static const uint8_t tiny[] = {0x48, 0x8d, 0x47, 0x01, 0xc3}; /* lea 1(%rdi), %rax; ret */
-
-typedef uint64_t function(uint64_t);
-
 static uint8_t *memory;
 static struct emit_data *data;
 
-static function *probed(const struct spec_action *entry, const struct spec_action *leave)
+static tiny_function *probed(const struct spec_action *entry, const struct spec_action *leave)
 {
     static size_t next;
-    uint8_t *at = memory + next, *code = at + 64;
-    next += 4096;
-    memcpy(at, tiny, sizeof tiny);
-    if (!entry)
-        return (function *)at;
-    struct code_point points[2] = {{.kind = CODE_ENTRY}, {.kind = CODE_EXIT}};
-    struct emit_use uses[2] = {{.actions = entry}, {.actions = leave}};
-    struct emit_point p[2];
-    struct emit_result result;
-    for (int i = 0; i < 2; i++) {
-        points[i].window = (uint64_t)at;
-        points[i].window_bytes = sizeof tiny;
-        points[i].address = (uint64_t)at + (i ? 4 : 0);
-        points[i].live = i ? 0xf029 : 0xf0a8; /* rax or rdi, and what is the caller's */
-        p[i] = (struct emit_point){.point = &points[i],
-                                   .window = tiny,
-                                   .uses = &uses[i],
-                                   .use_count = 1,
-                                   .data = (uint64_t)data};
-    }
-    int error = emit_points(p, leave ? 2 : 1, (uint64_t)code, code, 4000, &result);
-    if (error) {
-        fprintf(stderr, "%s\n", result.why);
-        exit(1);
-    }
-    memcpy(at, result.jump, sizeof tiny);
-    return (function *)at;
+    next += TINY_ROOM;
+    return tiny_probed(memory + next - TINY_ROOM, data, entry, leave);
 }
 
 static __thread uint64_t begin, total;
@@ -68,7 +39,7 @@ __attribute__((noinline)) static uint64_t two_reads(uint64_t x)
 
 /* Each call waits for the one before it, or none does. Both have the call and the return around it,
  * behind which the processor hides some of what is added, as it does in programs. */
-static double batch(function *f, bool chained)
+static double batch(tiny_function *f, bool chained)
 {
     struct timespec from, to;
     uint64_t x = 0;
@@ -96,7 +67,7 @@ static struct spec_action cpu_stop = {.primitive = SPEC_STOP_TIMER, .variable = 
 
 enum { PLAIN, TWO_READS, COUNTER, PREDICATE, FOUR, WALL, PROCESS, KINDS };
 
-static bool measure(function *const *functions, bool chained)
+static bool measure(tiny_function *const *functions, bool chained)
 {
     static const char *const names[KINDS] = {"plain",           "two_tsc",       "counter",
                                              "predicate_false", "four_counters", "wall_timer",
@@ -146,10 +117,10 @@ int main(void)
         four[i].variable = (uint32_t)(2 + i);
         four[i].next = i < 3 ? &four[i + 1] : NULL;
     }
-    function *functions[KINDS] = {probed(NULL, NULL),           two_reads,
-                                  probed(&add, NULL),           probed(&predicate, NULL),
-                                  probed(four, NULL),           probed(&start, &stop),
-                                  probed(&cpu_start, &cpu_stop)};
+    tiny_function *functions[KINDS] = {probed(NULL, NULL),           two_reads,
+                                       probed(&add, NULL),           probed(&predicate, NULL),
+                                       probed(four, NULL),           probed(&start, &stop),
+                                       probed(&cpu_start, &cpu_stop)};
     bool good = measure(functions, true);
     good &= measure(functions, false);
     good &= counted();

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* libFuzzer target: any bytes as an ELF file end with an analysis or an error. */
+/* libFuzzer target: any bytes as an ELF file end with an analysis and a program graph, or an error.
+ */
 #include "binary/code.h"
+#include "binary/machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +45,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             code_at(code, code->functions[i].start);
         code_close(code);
     }
+    struct machine_facts facts;
+    struct tables tables;
+    machine_read(&tables, path, size & 1, &facts);
+    tables_free(&tables);
     close(fd);
     return 0;
 }

@@ -3,6 +3,7 @@
  * what a reader sees meanwhile. */
 #include "lib/tap.h"
 #include "unit/inject/x86_64/harness.h"
+#include "unit/inject/x86_64/tiny.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,9 +11,6 @@
 #include <x86intrin.h>
 
 enum { THREADS = 8, CALLS = 1000000, MANY = 1200, FEW = 1000 };
-
-/* `lea 1(%rdi), %rax; ret`, with entry and exit. */
-static const uint8_t tiny[] = {0x48, 0x8d, 0x47, 0x01, 0xc3};
 
 static struct spec_expression zero = {.term = SPEC_CONSTANT}, ret = {.term = SPEC_RETURNED};
 /* 1, but not a constant */
@@ -23,36 +21,14 @@ static struct emit_data *data;
 static struct spec_expression one = {.term = SPEC_CONSTANT, .value = 1};
 
 /* Gives the function, with these at its entry and its exit. */
-static uint64_t (*probed(struct spec_action *entry, struct spec_action *exit))(uint64_t)
+static tiny_function *probed(struct spec_action *entry, struct spec_action *exit)
 {
     static size_t next;
-    uint8_t *at = memory + next, *code = at + 16;
-    next += 4096;
-    struct code_point points[2] = {{.kind = CODE_ENTRY}, {.kind = CODE_EXIT}};
-    struct emit_use uses[2] = {{.actions = entry}, {.actions = exit}};
-    struct emit_point p[2];
-    struct emit_result result;
-    for (int i = 0; i < 2; i++) {
-        points[i].window = (uint64_t)at;
-        points[i].window_bytes = sizeof tiny;
-        points[i].address = (uint64_t)at + (i ? 4 : 0);
-        points[i].live = i ? 0xf029 : 0xf0a8; /* rax or rdi, and what is the caller's */
-        p[i] = (struct emit_point){.point = &points[i],
-                                   .window = tiny,
-                                   .uses = &uses[i],
-                                   .use_count = 1,
-                                   .data = (uint64_t)data};
-    }
-    memcpy(at, tiny, sizeof tiny);
-    if (emit_points(p, 2, (uint64_t)code, code, 4000, &result) != 0) {
-        printf("# %s\n", result.why);
-        abort();
-    }
-    memcpy(at, result.jump, sizeof tiny);
-    return (uint64_t(*)(uint64_t))at;
+    next += TINY_ROOM;
+    return tiny_probed(memory + next - TINY_ROOM, data, entry, exit);
 }
 
-static uint64_t (*function)(uint64_t);
+static tiny_function *function;
 static atomic_ulong wrong;
 
 static void *count(void *calls)
@@ -123,7 +99,7 @@ static void timers(bool process)
     struct spec_action start = {
         .primitive = SPEC_START_TIMER, .process_time = process, .variable = (uint32_t)variable};
     struct spec_action stop = {.primitive = SPEC_STOP_TIMER, .variable = (uint32_t)variable};
-    uint64_t (*begin)(uint64_t) = probed(&start, NULL), (*end)(uint64_t) = probed(&stop, NULL);
+    tiny_function *begin = probed(&start, NULL), *end = probed(&stop, NULL);
     memset(data, 0, sizeof *data);
     end(1);
     ok(timer(variable)->total == 0 && timer(variable)->depth == 0, "%s: a stop without a start",
