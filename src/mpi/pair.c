@@ -275,7 +275,7 @@ static void take_now(struct receiving *r, struct pairing *p, const MPI_Status *s
         pairing_join(p, s->in, &h, s->rank, bytes);
         p->reordered += r->source == MPI_ANY_SOURCE && stream_earlier(s, &h);
     } else {
-        p->missing++;
+        p->missing += world_rank(r->info, status->MPI_SOURCE) != streams_self;
     }
 }
 
