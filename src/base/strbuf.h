@@ -30,7 +30,8 @@ static inline void strbuf_grown(struct strbuf *b, char *end)
 void strbuf_puts(struct strbuf *b, const char *text);
 void strbuf_putc(struct strbuf *b, char c);
 void strbuf_printf(struct strbuf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void strbuf_vprintf(struct strbuf *b, const char *format, va_list args);
+void strbuf_vprintf(struct strbuf *b, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0), nonnull(2)));
 void strbuf_clear(struct strbuf *b);
 void strbuf_free(struct strbuf *b);
 /* The text, owned by the caller; the buffer is empty afterwards. Never NULL. */

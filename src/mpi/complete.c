@@ -231,7 +231,7 @@ static void pair_listed(struct pairing *x, struct post *post, bool any)
         pairing_join(x, s->in, &h, post->rank, post->bytes);
         x->reordered += any && order_changed(post->info->id, post->tag, post->rank, &h);
     } else {
-        x->missing++;
+        x->missing += post->rank != streams_self;
     }
 }
 

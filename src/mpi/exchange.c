@@ -17,6 +17,7 @@ MPI_Comm shim_twin;
 bool shim_twin_known;
 
 enum { BATCHES = 8, TRIES = RING_SLOTS };
+enum { FUNNELED = 1 }; /* as the segment has the level of threads */
 
 /* On a ring of our own: what it costs besides moving the cache line from one core to another. */
 void pair_calibrate(void)
@@ -54,14 +55,15 @@ struct token {
 static struct nodes nodes;
 
 /* A file system that nodes share shows the board of a rank on another one, but memory it is not. */
-static void know_boards(struct token *all, int size, int rank)
+static void know_boards(struct token *all, int size, int rank, const struct record_header *h)
 {
     struct board_token *boards = pages_alloc((size_t)size * sizeof *boards);
     for (int i = 0; boards && i < size; i++)
         if (all[i].node == all[rank].node)
             boards[i] = all[i].board;
-    if (boards && !board_know(boards, size, rank))
-        streams_open(size, rank, shim_multiple);
+    if (boards && !board_know(boards, size, rank) && !streams_open(size, rank, shim_multiple) &&
+        h && h->thread_level <= FUNNELED)
+        streams_alone();
     pages_free(boards, (size_t)size * sizeof *boards);
 }
 
@@ -78,7 +80,7 @@ static void know(struct token *all, int size, int rank, struct record_header *h)
             clocks_open(shim_twin, &nodes, h);
             twins_open(shim_twin, &nodes, h);
         }
-        know_boards(all, size, rank);
+        know_boards(all, size, rank, h);
     }
 }
 

@@ -276,7 +276,7 @@ static void take_now(struct receiving *r, struct pairing *p, const MPI_Status *s
         if (r->source == MPI_ANY_SOURCE)
             p->reordered += order_changed(r->info->id, r->tag, s->rank, &h);
     } else {
-        p->missing++;
+        p->missing += world_rank(r->info, status->MPI_SOURCE) != streams_self;
     }
 }
 

@@ -143,7 +143,7 @@ HOT void pair_received(struct pairing *p, struct stream *s, uint32_t number, int
     if (LIKELY(s && pair_take(s, number, bytes, &h)))
         pairing_join(p, s->in, &h, rank, bytes);
     else
-        p->missing++;
+        p->missing += rank != streams_self;
 }
 
 /* What was counted, at the statement that waited; inside its odd section. */

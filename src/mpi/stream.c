@@ -16,6 +16,7 @@ struct streams {
 };
 
 bool streams_multiple;
+int32_t streams_self = INT32_MIN;
 static struct streams out, in;
 static int32_t ranks, own_rank;
 static uint32_t lock;
@@ -32,6 +33,11 @@ int streams_open(int32_t count, int32_t me, bool multiple)
     streams_multiple = multiple;
     ranks = count;
     return 0;
+}
+
+void streams_alone(void)
+{
+    streams_self = own_rank;
 }
 
 static uint64_t mix(uint64_t comm, int32_t rank, int32_t tag)
@@ -122,7 +128,7 @@ static struct stream *find(struct streams *way, uint64_t comm, int32_t rank, int
 static struct stream *ask(struct streams *way, uint64_t comm, int32_t rank, int32_t tag,
                           struct stream *spare)
 {
-    if (!comm || rank < 0 || rank >= ranks)
+    if (!comm || rank < 0 || rank >= ranks || rank == streams_self)
         return NULL;
     if (streams_multiple)
         slow_lock(&lock);

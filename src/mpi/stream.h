@@ -44,12 +44,19 @@ struct stream {
 /* `ranks` of the world; once, after board_know. */
 int streams_open(int32_t ranks, int32_t me, bool multiple);
 extern bool streams_multiple;
+/*
+ * One thread alone calls MPI: what it sends to itself has neither header nor stream, and misses
+ * none, for its delay is the receiver's own and its path too. `streams_self` is its rank of the
+ * world; else none.
+ */
+void streams_alone(void);
+extern int32_t streams_self;
 /* The ring of what a rank sends us, made if need be; NULL: none to be had. For who brings headers
  * from other nodes. */
 struct ring_in *streams_ring_from(int32_t rank);
 
 /* Messages to `rank` of the world, or from it; slow, to be kept by who asks. NULL: no headers there
- * (an unknown communicator, a rank without Loupe). Beyond the cap it is *spare, filled in: not to
+ * (an unknown communicator, a rank without Loupe, streams_self). Beyond the cap it is *spare, filled in: not to
  * be kept.
  */
 struct stream *stream_to(uint64_t comm, int32_t rank, int32_t tag, struct stream *spare);

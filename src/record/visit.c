@@ -182,10 +182,8 @@ static void index_peers(struct block *b, struct chunk_ref *ref, uint32_t from)
     for (uint32_t i = from; i < ref->used; i++) {
         const struct record_peer *live = visit_record(ref->chunk, sizeof *live, i);
         uint32_t statement = segment_load32(&live->statement);
-        if (statement >= b->statement_count) {
-            /* One that is younger than this pass, or nonsense: neither is looked up. */
-            continue;
-        }
+        if (statement >= b->statement_count)
+            continue; /* younger than this pass, or nonsense: neither is looked up */
         *VEC_PUSH(b->refs, b->ref_count, b->ref_room) =
             (struct peer_ref){live, b->first_peer[statement]};
         b->first_peer[statement] = (uint32_t)(b->ref_count - 1);
@@ -337,8 +335,7 @@ static bool statement_valid(const struct visit *v, const struct record_statement
     return s->call != RECORD_CALL_REGION || s->name < v->names;
 }
 
-/* Those of a statement were copied from the last to the first; in their own order they need the
- * least sorting later. */
+/* Copied from the last to the first: in their own order they need the least sorting later. */
 static void give_peers(struct visit *v, struct block *b)
 {
     for (size_t i = b->copy_count; i-- > 0;) {

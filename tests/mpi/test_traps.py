@@ -56,6 +56,15 @@ def communicators():
     trap("between", 20, ranks=3)
 
 
+def itself():
+    """What a rank sends to itself needs no header, and is in nobody's way."""
+    run = trap("itself", 2, late="itself-late", early="itself-early")
+    own = [p for n in run.nodes() for p in n.get("peers", []) if p["from"] == p["rank"]]
+    lt.equal({p["sync_s"] for p in own}, {0}, "nobody waits for itself")
+    lt.equal(sum(p["count"] for p in own if p["direction"] == "received"), 9 + 9 + 1 + 9,
+             "its messages are counted")
+
+
 def threads():
     if lt.plain("threads", 1, "churn", 1).code != 0:
         lt.skip("threads that receive from anyone", "this MPI has no MPI_THREAD_MULTIPLE")
@@ -82,4 +91,4 @@ def floods():
     trap("flooded", many + 3, many, missing=many - RING, late="flooded-late")
 
 
-lt.main(wildcards, requests, unseen_sender, communicators, threads, late_receiver, floods)
+lt.main(wildcards, requests, unseen_sender, communicators, itself, threads, late_receiver, floods)

@@ -330,6 +330,75 @@ static void between(void)
     MPI_Comm_free(&half);
 }
 
+/* Sent to the rank itself, and received in every way. */
+static void own(int value, MPI_Request *r)
+{
+    static int sent; /* one at a time */
+    sent = value;
+    MPI_Isend(&sent, 1, MPI_INT, rank, TAG, comm, r);
+}
+
+static void in_all_ways(void)
+{
+    int a = 0, v = 7;
+    MPI_Request r, s[2];
+    MPI_Message message;
+    for (int i = 0; i < 4; i++) {
+        MPI_Irecv(&a, 1, MPI_INT, rank, TAG, comm, &s[0]);
+        own(i, &s[1]);
+        MPI_Waitall(2, s, MPI_STATUSES_IGNORE);
+        got(a);
+    }
+    own(10, &r);
+    MPI_Recv(&a, 1, MPI_INT, rank, TAG, comm, MPI_STATUS_IGNORE);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    got(a);
+    own(11, &r);
+    MPI_Recv(&a, 1, MPI_INT, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    got(a);
+    MPI_Sendrecv(&v, 1, MPI_INT, rank, TAG, &a, 1, MPI_INT, rank, TAG, comm, MPI_STATUS_IGNORE);
+    got(a);
+    own(12, &r);
+    MPI_Mprobe(rank, TAG, comm, &message, MPI_STATUS_IGNORE);
+    MPI_Mrecv(&a, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
+    MPI_Wait(&r, MPI_STATUS_IGNORE);
+    got(a);
+    MPI_Send_init(&v, 1, MPI_INT, rank, TAG, comm, &s[0]);
+    MPI_Recv_init(&a, 1, MPI_INT, rank, TAG, comm, &s[1]);
+    MPI_Startall(2, s);
+    MPI_Waitall(2, s, MPI_STATUSES_IGNORE);
+    MPI_Request_free(&s[0]);
+    MPI_Request_free(&s[1]);
+    got(a);
+}
+
+/* Its own messages come between another's of the same communicator and tag, to receives that take
+ * both. */
+static void itself(void)
+{
+    int a = 0, b = 0, c = 0;
+    MPI_Request r[3], s;
+    in_all_ways();
+    MPI_Barrier(comm);
+    if (rank == 1)
+        send_two();
+    if (rank != 0)
+        return;
+    MPI_Irecv(&a, 1, MPI_INT, MPI_ANY_SOURCE, TAG, comm, &r[0]);
+    MPI_Irecv(&b, 1, MPI_INT, MPI_ANY_SOURCE, TAG, comm, &r[1]);
+    MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+    own(3, &s);
+    MPI_Irecv(&c, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &r[2]);
+    /* @itself-early */
+    MPI_Wait(&r[1], MPI_STATUS_IGNORE);
+    MPI_Wait(&s, MPI_STATUS_IGNORE);
+    /* @itself-late */
+    MPI_Wait(&r[2], MPI_STATUS_IGNORE);
+    in_all_ways();
+    got(a * 100 + b * 10 + c);
+}
+
 /* Threads that receive from anyone at once. */
 enum { THREADS = 2, EACH = 300 };
 
@@ -377,7 +446,8 @@ int main(int argc, char **argv)
     } traps[] = {{"reverse", reverse},     {"specific", specific}, {"beside", beside},
                  {"cancelled", cancelled}, {"freed", freed},       {"inactive", inactive},
                  {"past", past_us},        {"matched", matched},   {"reused", reused},
-                 {"between", between},     {"together", together}, {"receiver", receiver}};
+                 {"between", between},     {"together", together}, {"receiver", receiver},
+                 {"itself", itself}};
     for (size_t i = 0; i < sizeof traps / sizeof *traps; i++)
         if (!strcmp(what, traps[i].name))
             traps[i].run();

@@ -18,6 +18,30 @@ struct word {
     int64_t delay;
 };
 
+/*
+ * A partner of which we hear only later: an answer to a rendezvous that was not there when the send
+ * had ended. The thread goes on as if the partner had been early, and joins it when the answer
+ * comes. `busy` is virtual time less all virtual waits: what the thread would have done without
+ * ever waiting. It is what lies between then and now whatever was waited for in between.
+ */
+struct meeting_open {
+    int64_t busy; /* of the thread, when it began to wait */
+};
+
+static struct meeting_open meeting_leave(const struct meeting *m, int64_t waited)
+{
+    return (struct meeting_open){.busy = m->own - waited};
+}
+
+/* How much later the thread now is in virtual time: less delay, more waiting. `ideal` is the
+   partner's moment in virtual time, `now` the thread's, `waited` all its virtual waits. */
+static int64_t meeting_late(const struct meeting_open *o, int64_t ideal, int64_t now,
+                            int64_t waited)
+{
+    int64_t then = ideal + (now - waited - o->busy);
+    return then > now ? then - now : 0;
+}
+
 struct pending {
     struct meeting_open open;
     int message;
