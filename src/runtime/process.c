@@ -233,8 +233,8 @@ static void forked_child(void)
     thread_forget_all();
     module_forget_all();
     site_forget_all();
-    probe_forget_all();
     thread_delay_forget_all();
+    probe_forget_all(); /* last: from here on probes count again */
 }
 
 static void thread_ended(void *t)
@@ -271,7 +271,7 @@ bool process_start(void)
     thread_end_known = !pthread_key_create(&thread_end_key, thread_ended);
     probe_threads_start();
     probe_cost_start();
-    pthread_atfork(NULL, NULL, forked_child);
+    pthread_atfork(dynamic_hold, dynamic_go_on, forked_child);
     on_exit(at_exit, NULL);
     (void)at_quick_exit(at_quick);
     const char *root = getenv(PLACE_ENV_ROOT_PID);
