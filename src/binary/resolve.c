@@ -210,18 +210,29 @@ static void by_function(struct resolver *r, struct opened *o, struct unit *unit,
     place->inlined = keep(r, strbuf_take(&sites));
 }
 
-/* Of the whole function, whatever was inlined at the address. */
+/* Of the whole function, whatever was inlined at the address. Its declaration, or what it is a copy
+ * of, may have it. */
+static bool defined_at(Dwarf_Die *die, unsigned name, Dwarf_Word *number)
+{
+    Dwarf_Attribute attribute;
+    return dwarf_attr_integrate(die, name, &attribute) && dwarf_formudata(&attribute, number) == 0;
+}
+
 static void by_definition(struct resolver *r, struct unit *unit, Dwarf_Addr address,
                           struct resolver_place *place)
 {
     const struct function *function = unit_function(unit, address);
-    Dwarf_Die die;
-    int line;
+    Dwarf_Word number = 0, line = 0;
+    Dwarf_Files *files;
+    size_t count;
     if (!function)
         return;
-    die = function->die;
-    const char *file = dwarf_decl_file(&die);
-    if (!file || dwarf_decl_line(&die, &line))
+    Dwarf_Die die = function->die;
+    if (!defined_at(&die, DW_AT_decl_file, &number) || !defined_at(&die, DW_AT_decl_line, &line) ||
+        dwarf_getsrcfiles(&unit->body, &files, &count) || number >= count || line > UINT32_MAX)
+        return;
+    const char *file = dwarf_filesrc(files, number, NULL, NULL);
+    if (!file)
         return;
     place->defined_file = keep(r, path_shown(file, directory_of(unit)));
     place->defined_path = keep(r, path_full(file, directory_of(unit)));

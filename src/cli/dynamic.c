@@ -140,16 +140,15 @@ static int write_graph(const struct job *job, const struct strbuf *text)
     char *draft = xasprintf("%s/.%s%d", job->dir, PLACE_GRAPH_PREFIX, (int)getpid());
     char *file = xasprintf("%s/%s%016" PRIx64, job->dir, PLACE_GRAPH_PREFIX,
                            map_hash(MAP_SEED, text->text, text->len));
-    int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), err = 0;
+    int fd = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    int err = fd < 0 ? -errno : 0;
     size_t done = 0;
-    while (fd >= 0 && done < text->len && err == 0) {
+    while (err == 0 && done < text->len) {
         ssize_t n = write(fd, text->text + done, text->len - done);
         err = n < 0 && errno != EINTR ? -errno : 0;
         done += n > 0 ? (size_t)n : 0;
     }
-    if (fd < 0)
-        err = -errno;
-    else if (close(fd) < 0 && err == 0)
+    if (fd >= 0 && close(fd) < 0 && err == 0)
         err = -errno;
     if (err == 0 && rename(draft, file) < 0)
         err = -errno;

@@ -23,6 +23,25 @@ static void *where(void)
     return &dynamic_cells;
 }
 
+/* The C library's own functions may have probes: between the fork and what we do after it, the
+ * child would count in its parent's segment, and later in memory that is gone. */
+static __thread char **held_cells;
+static __thread uintptr_t held_top;
+
+void dynamic_hold(void)
+{
+    held_cells = dynamic_cells;
+    held_top = loupe_dynamic_top;
+    dynamic_cells = NULL;
+    loupe_dynamic_top = UINTPTR_MAX;
+}
+
+void dynamic_go_on(void)
+{
+    dynamic_cells = held_cells;
+    loupe_dynamic_top = held_top;
+}
+
 extern void loupe_attach(struct loupe_unit *unit);
 
 EXPORT struct dynamic_entry loupe_dynamic = {.version = DYNAMIC_VERSION,

@@ -256,6 +256,9 @@ PROBE_SLOW_PATH void loupe_probe_leave_dynamic(void);
 extern __thread uintptr_t loupe_dynamic_top __attribute__((tls_model("initial-exec")));
 /* Such units are attached, before the program begins. */
 void dynamic_start(void);
+/* Around a fork: no such probe counts in this thread meanwhile. */
+void dynamic_hold(void);
+void dynamic_go_on(void);
 
 /* Functions that run by way of the stub; they may do anything but block for long. */
 typedef void *probe_rare_function(void *a, uintptr_t b);

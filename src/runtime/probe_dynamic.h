@@ -39,6 +39,8 @@ static inline void *enter_timed(struct probe_thread *p, struct probe_site *s, ui
 static RARELY void enter_dynamic_slowly(uintptr_t at, uintptr_t address)
 {
     uintptr_t sp = at + 8 + DYNAMIC_GAP;
+    if (UNLIKELY(locked)) /* what we call ourselves, perhaps on a stack of ours */
+        return;
     struct probe_site *s = begin(at, address, offsetof(struct loupe_unit, enter));
     void *cookie = NULL;
     if (!s)
@@ -90,7 +92,7 @@ static RARELY void leave_dynamic_slowly(uintptr_t sp)
         loupe_dynamic_top = UINTPTR_MAX;
         return;
     }
-    if (p->inside)
+    if (p->inside || locked)
         return;
     if (p->top->cookie & COOKIE_FENCED)
         fence();

@@ -249,8 +249,8 @@ static void forked_child(void)
     thread_forget_all();
     module_forget_all();
     site_forget_all();
-    probe_forget_all();
     thread_delay_forget_all();
+    probe_forget_all(); /* last: from here on probes count again */
 }
 
 static void thread_ended(void *t)
@@ -276,7 +276,7 @@ static void (*next_exit)(int), (*next_Exit)(int);
 static void watch_ends(void)
 {
     thread_end_known = !pthread_key_create(&thread_end_key, thread_ended);
-    pthread_atfork(NULL, NULL, forked_child);
+    pthread_atfork(dynamic_hold, dynamic_go_on, forked_child);
     on_exit(at_exit, NULL);
     (void)at_quick_exit(at_quick);
 }

@@ -253,7 +253,25 @@ def ranks():
           "they can be items of the critical path", run.report["critical_path"])
 
 
+def programs():
+    """Real programs with probes everywhere."""
+    for command in (["bash", "-c", "for ((i = 0; i < 3000; i++)); do s=$((s + i)); done; echo $s; "
+                     "ls / | wc -l; (exit 5); echo $?"],
+                    ["python3", "-c", "import json, re; print(len(json.dumps(list(range(9999)))), "
+                     "len(re.findall('a+b', 'aab' * 999)))"],
+                    ["perl", "-e", "my $s = 0; $s += length(\"x$_\") for 1 .. 50000; print $s"]):
+        path = shutil.which(command[0])
+        if not path:
+            lt.skip(command[0], "not installed")
+            continue
+        plain = lt.execute(command)
+        for globs in ("*", "*!*"):
+            same_results(monitor(command, globs), plain, f"{command[0]}, {globs}")
+
+
 if sys.argv[1:] == ["mpi"]:
     lt.main(ranks)
+elif sys.argv[1:] == ["long"]:
+    lt.main(programs, death)
 else:
     lt.main(records, times, bare, everything, forked, unwinding, refused, death)
