@@ -234,6 +234,20 @@ int process_look(struct files *f, struct process *p)
     return 0;
 }
 
+uint64_t process_mapped(const struct process *p)
+{
+    char path[64], line[4400];
+    uint64_t hash = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)p->pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && fgets(line, sizeof line, maps))
+        if (strstr(line, " r-xp ") && strchr(line, '/'))
+            hash = map_hash(hash ? hash : MAP_SEED, line, strlen(line));
+    if (maps)
+        fclose(maps);
+    return hash;
+}
+
 void process_kind(struct files *f, struct process *p)
 {
     uint64_t block = 0;
