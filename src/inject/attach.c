@@ -230,25 +230,33 @@ static void set_beginning(void *data)
         b->words[i]->to = b->clocks[i] == RECORD_CLOCK_TSC ? ticks : ns;
 }
 
+static void add_moment(struct slot_changes *c, size_t i, uint64_t address, uint64_t from,
+                       uint32_t clock, struct beginning *b)
+{
+    slot_changes_add(c, i, UINT32_MAX, address, from, 0);
+    struct target_word *word = &c->words[i].words[c->words[i].count - 1];
+    word->late = true;
+    b->clocks[b->count] = clock;
+    b->words[b->count++] = word;
+}
+
 static void add_beginning(struct slot_changes *c, struct attach *a, size_t i, struct beginning *b)
 {
     struct process *p = &a->processes[i];
     struct record_header h;
     if (!p->header || target_read(p->target, p->header, &h, sizeof h))
         return;
-    slot_changes_add(c, i, UINT32_MAX, p->header + offsetof(struct record_header, mpi_init_end),
-                     h.mpi_init_end, 0);
-    b->clocks[b->count] = h.clock;
-    struct target_word *word = &c->words[i].words[c->words[i].count - 1];
-    word->late = true;
-    b->words[b->count++] = word;
+    add_moment(c, i, p->header + offsetof(struct record_header, mpi_init_begin), h.mpi_init_begin,
+               h.clock, b);
+    add_moment(c, i, p->header + offsetof(struct record_header, mpi_init_end), h.mpi_init_end,
+               h.clock, b);
 }
 
 int attach_redirect(struct attach *a, struct target_pause *pause, struct attach_error *error)
 {
     struct slot_changes c;
-    struct beginning b = {xcalloc(a->count, sizeof *b.words), xcalloc(a->count, sizeof *b.clocks),
-                          0};
+    struct beginning b = {xcalloc(2 * a->count, sizeof *b.words),
+                          xcalloc(2 * a->count, sizeof *b.clocks), 0};
     int err = 0;
     for (size_t i = 0; i < a->count && !err; i++)
         if (process_lives(&a->processes[i])) {
