@@ -203,11 +203,18 @@ static int redirect(struct attaching *a)
 /* True: they still run. */
 static bool watch(struct attaching *a)
 {
-    double end = values.lasts > 0 ? now_s() + values.lasts : 1e300;
+    const double look_every = 0.5;
+    double end = values.lasts > 0 ? now_s() + values.lasts : 1e300, look = now_s() + look_every;
     while (procs_alive(a->job) > 0) {
         if (sleep_ms(&a->held, CRITICAL_TICK_MS) || now_s() >= end)
             return true;
         critical_tick(a->critical);
+        if (now_s() < look)
+            continue;
+        int more = attach_again(a->attach);
+        if (more)
+            log_verbose("%d calls of libraries that were loaded meanwhile are seen, too", more);
+        look = now_s() + look_every;
     }
     return false;
 }
@@ -227,13 +234,16 @@ static void let_go(struct attaching *a)
                  lost, lost == 1 ? "" : "es");
 }
 
+/* What was measured ends before the program is stopped for letting go: no stop is in its times. */
 static int collect(struct attaching *a, bool running)
 {
     struct run *run = NULL;
     char *path = NULL;
     int err = load_live(a->job, &run);
-    if (running)
+    if (running) {
+        let_go(a);
         control_each(a->job, false, switch_off, NULL);
+    }
     if (!err)
         err = save_run(a->job, run, settings.force, NULL, &path);
     if (run && !settings.quiet)
@@ -267,10 +277,7 @@ static int run(int argc, char **argv)
     if (!err)
         err = redirect(&a);
     if (!err) {
-        bool running = watch(&a);
-        if (running)
-            let_go(&a);
-        err = collect(&a, running);
+        err = collect(&a, watch(&a));
     } else if (begun) {
         let_go(&a);
         procs_clear(a.job);

@@ -48,7 +48,8 @@ static void family_read(struct family *f)
         closedir(dir);
 }
 
-/* `pid` and all that descend from it; how many of them use MPI. */
+/* `pid` and all that descend from it; how many of them use MPI. What a rank has forked has MPI
+ * loaded as well, but is no rank: nobody looks below one. */
 static size_t add_family(struct ranks *r, pid_t pid)
 {
     struct family f = {0};
@@ -57,11 +58,12 @@ static size_t add_family(struct ranks *r, pid_t pid)
     family_read(&f);
     *VEC_PUSH(all, count, room) = pid;
     for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < f.count; k++)
-            if (f.list[k].parent == all[i] && !has(all, count, f.list[k].pid))
-                *VEC_PUSH(all, count, room) = f.list[k].pid;
-        if (!attach_has_mpi(all[i]))
+        if (!attach_has_mpi(all[i])) {
+            for (size_t k = 0; k < f.count; k++)
+                if (f.list[k].parent == all[i] && !has(all, count, f.list[k].pid))
+                    *VEC_PUSH(all, count, room) = f.list[k].pid;
             continue;
+        }
         found++;
         if (!has(r->pids, r->count, all[i]))
             *VEC_PUSH(r->pids, r->count, r->room) = all[i];

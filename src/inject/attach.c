@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROOM_FOR_MORE = 256 }; /* slots of libraries that come later */
@@ -88,85 +87,18 @@ int attach_open(const pid_t *pids, size_t count, const char *library, struct att
     return err;
 }
 
-static void let_go(struct process *p)
-{
-    target_detach(p->target, true);
-    p->target = NULL;
-    p->block = NULL;
-}
-
 void attach_free(struct attach *a)
 {
     if (!a)
         return;
     for (size_t i = 0; i < a->count; i++) {
         if (a->processes[i].target)
-            let_go(&a->processes[i]);
+            process_let_go(&a->processes[i]);
         free(a->processes[i].slots);
     }
     files_free(&a->files);
     free(a->processes);
     free(a);
-}
-
-static bool lives(struct process *p)
-{
-    if (!p->ended && p->target && !target_lives(p->target))
-        p->ended = true;
-    return !p->ended;
-}
-
-/* ---- writing slots ---- */
-
-/* One word for each slot that is to be changed, all processes in one stop. */
-struct change {
-    struct target_words *words;
-    uint32_t **slots; /* by process and word: which slot; UINT32_MAX: none */
-    size_t count;
-};
-
-static void change_begin(struct change *c, struct attach *a)
-{
-    *c = (struct change){.words = xcalloc(a->count, sizeof *c->words),
-                         .slots = xcalloc(a->count, sizeof *c->slots),
-                         .count = a->count};
-    for (size_t i = 0; i < a->count; i++) {
-        struct process *p = &a->processes[i];
-        c->words[i].target = lives(p) ? p->target : NULL;
-        c->words[i].words = xcalloc(p->slot_count + 1, sizeof *c->words[i].words);
-        c->slots[i] = xcalloc(p->slot_count + 1, sizeof **c->slots);
-    }
-}
-
-static void change_add(struct change *c, size_t process, uint32_t slot, uint64_t address,
-                       uint64_t from, uint64_t to)
-{
-    struct target_words *w = &c->words[process];
-    c->slots[process][w->count] = slot;
-    w->words[w->count++] = (struct target_word){.address = address, .from = from, .to = to};
-}
-
-static int change_make(struct change *c, struct attach *a, void (*stopped)(void *), void *data,
-                       struct target_pause *pause)
-{
-    int err = targets_write(c->words, c->count, stopped, data, pause);
-    for (size_t i = 0; i < c->count; i++)
-        for (size_t k = 0; k < c->words[i].count; k++) {
-            const struct target_word *w = &c->words[i].words[k];
-            if (w->done && c->slots[i][k] != UINT32_MAX)
-                a->processes[i].slots[c->slots[i][k]].now = w->to;
-        }
-    return err;
-}
-
-static void change_free(struct change *c)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        free(c->words[i].words);
-        free(c->slots[i]);
-    }
-    free(c->words);
-    free(c->slots);
 }
 
 /* ---- loading ---- */
@@ -218,7 +150,7 @@ static int place_loader(struct process *p, const struct attach_place *place)
 
 int attach_begin(struct attach *a, const struct attach_place *place, struct attach_error *error)
 {
-    struct change c;
+    struct slot_changes c;
     if (!fits(place)) {
         snprintf(error->message, sizeof error->message,
                  "the path of the library or of the job's directory is too long: %s, %s",
@@ -234,16 +166,16 @@ int attach_begin(struct attach *a, const struct attach_place *place, struct atta
             return err;
         }
     }
-    change_begin(&c, a);
+    slot_changes_begin(&c, a);
     for (size_t i = 0; i < a->count; i++)
         for (size_t k = 0; k < a->processes[i].slot_count; k++) {
             const struct slot *s = &a->processes[i].slots[k];
             if (!a->files.symbols[s->symbol].at_last)
-                change_add(&c, i, (uint32_t)k, s->address, s->seen,
-                           loader_stub(a->processes[i].code, k));
+                slot_changes_add(&c, i, (uint32_t)k, s->address, s->seen,
+                                 loader_stub(a->processes[i].code, k));
         }
-    int err = change_make(&c, a, NULL, NULL, NULL);
-    change_free(&c);
+    int err = slot_changes_make(&c, a, NULL, NULL, false, NULL);
+    slot_changes_free(&c);
     if (err)
         snprintf(error->message, sizeof error->message,
                  "the processes cannot be stopped for a moment: %s", strerror(-err));
@@ -255,7 +187,7 @@ int attach_waiting(struct attach *a, pid_t *one, struct attach_error *error)
     int waiting = 0;
     for (size_t i = 0; i < a->count; i++) {
         struct process *p = &a->processes[i];
-        if (!lives(p))
+        if (!process_lives(p))
             continue;
         uint32_t state = __atomic_load_n(&p->block->state, __ATOMIC_ACQUIRE);
         if (state == ATTACH_FAILED) {
@@ -276,13 +208,14 @@ size_t attach_living(struct attach *a)
 {
     size_t count = 0;
     for (size_t i = 0; i < a->count; i++)
-        count += lives(&a->processes[i]);
+        count += process_lives(&a->processes[i]);
     return count;
 }
 
 /* ---- redirecting ---- */
 
-/* The rank's time begins when its calls are seen, and all ranks' together. */
+/* The rank's time begins when its calls are seen, and all ranks' together: just before they go on,
+ * so that nothing of the stop is in it. */
 struct beginning {
     struct target_word **words;
     uint32_t *clocks; /* enum record_clock */
@@ -292,52 +225,61 @@ struct beginning {
 static void set_beginning(void *data)
 {
     const struct beginning *b = data;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    uint64_t ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    uint64_t ticks = __builtin_ia32_rdtsc();
+    uint64_t ns = attach_now_ns(), ticks = __builtin_ia32_rdtsc();
     for (size_t i = 0; i < b->count; i++)
         b->words[i]->to = b->clocks[i] == RECORD_CLOCK_TSC ? ticks : ns;
 }
 
-static void add_beginning(struct change *c, struct attach *a, size_t i, struct beginning *b)
+static void add_moment(struct slot_changes *c, size_t i, uint64_t address, uint64_t from,
+                       uint32_t clock, struct beginning *b)
+{
+    slot_changes_add(c, i, UINT32_MAX, address, from, 0);
+    struct target_word *word = &c->words[i].words[c->words[i].count - 1];
+    word->late = true;
+    b->clocks[b->count] = clock;
+    b->words[b->count++] = word;
+}
+
+static void add_beginning(struct slot_changes *c, struct attach *a, size_t i, struct beginning *b)
 {
     struct process *p = &a->processes[i];
     struct record_header h;
-    uint64_t header = p->block->header;
-    if (!header || target_read(p->target, header, &h, sizeof h))
+    if (!p->header || target_read(p->target, p->header, &h, sizeof h))
         return;
-    change_add(c, i, UINT32_MAX, header + offsetof(struct record_header, mpi_init_end),
-               h.mpi_init_end, 0);
-    b->clocks[b->count] = h.clock;
-    b->words[b->count++] = &c->words[i].words[c->words[i].count - 1];
+    add_moment(c, i, p->header + offsetof(struct record_header, mpi_init_begin), h.mpi_init_begin,
+               h.clock, b);
+    add_moment(c, i, p->header + offsetof(struct record_header, mpi_init_end), h.mpi_init_end,
+               h.clock, b);
 }
 
 int attach_redirect(struct attach *a, struct target_pause *pause, struct attach_error *error)
 {
-    struct change c;
-    struct beginning b = {xcalloc(a->count, sizeof *b.words), xcalloc(a->count, sizeof *b.clocks),
-                          0};
+    struct slot_changes c;
+    struct beginning b = {xcalloc(2 * a->count, sizeof *b.words),
+                          xcalloc(2 * a->count, sizeof *b.clocks), 0};
     int err = 0;
     for (size_t i = 0; i < a->count && !err; i++)
-        if (lives(&a->processes[i])) {
+        if (process_lives(&a->processes[i])) {
             err = process_look(&a->files, &a->processes[i]);
             err = err == -ESRCH ? 0 : err;
-            if (!err && lives(&a->processes[i]))
+            if (!err && process_lives(&a->processes[i])) {
                 tell_slots(&a->processes[i]);
+                a->processes[i].header = a->processes[i].block->header;
+                a->processes[i].mapped = process_mapped(&a->processes[i]);
+            }
         }
-    change_begin(&c, a);
+    slot_changes_begin(&c, a);
     for (size_t i = 0; i < a->count && !err; i++) {
         struct process *p = &a->processes[i];
-        for (size_t k = 0; lives(p) && k < p->slot_count; k++)
-            change_add(&c, i, (uint32_t)k, p->slots[k].address, p->slots[k].seen,
-                       p->ours + a->files.symbols[p->slots[k].symbol].address);
-        if (lives(p))
+        for (size_t k = 0; process_lives(p) && k < p->slot_count; k++)
+            slot_changes_add(&c, i, (uint32_t)k, p->slots[k].address, p->slots[k].seen,
+                             p->ours + a->files.symbols[p->slots[k].symbol].address);
+        if (process_lives(p))
             add_beginning(&c, a, i, &b);
     }
     if (!err)
-        err = change_make(&c, a, set_beginning, &b, pause);
-    change_free(&c);
+        err = slot_changes_make(&c, a, set_beginning, &b, true, pause);
+    slot_changes_free(&c);
     free(b.words);
     free(b.clocks);
     if (err) {
@@ -345,8 +287,6 @@ int attach_redirect(struct attach *a, struct target_pause *pause, struct attach_
                  "the processes cannot be stopped for a moment: %s", strerror(-err));
         return err;
     }
-    for (size_t i = 0; i < a->count; i++)
-        let_go(&a->processes[i]);
     return 0;
 }
 
@@ -368,23 +308,23 @@ static bool seize_again(struct process *p)
 
 int attach_restore(struct attach *a)
 {
-    struct change c;
+    struct slot_changes c;
     int lost = 0;
     for (size_t i = 0; i < a->count; i++)
         lost += !a->processes[i].ended && !seize_again(&a->processes[i]) && !a->processes[i].ended;
-    change_begin(&c, a);
+    slot_changes_begin(&c, a);
     for (size_t i = 0; i < a->count; i++)
         for (size_t k = 0; k < a->processes[i].slot_count; k++) {
             const struct slot *s = &a->processes[i].slots[k];
             if (s->now)
-                change_add(&c, i, (uint32_t)k, s->address, s->now, s->original);
+                slot_changes_add(&c, i, (uint32_t)k, s->address, s->now, s->original);
         }
-    if (change_make(&c, a, NULL, NULL, NULL))
+    if (slot_changes_make(&c, a, NULL, NULL, true, NULL))
         lost = (int)attach_living(a);
-    change_free(&c);
+    slot_changes_free(&c);
     for (size_t i = 0; i < a->count; i++)
         if (a->processes[i].target)
-            let_go(&a->processes[i]);
+            process_let_go(&a->processes[i]);
     return lost;
 }
 

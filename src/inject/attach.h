@@ -45,6 +45,8 @@ int attach_waiting(struct attach *a, pid_t *one, struct attach_error *error);
 /* How long they were stopped for it. */
 int attach_redirect(struct attach *a, struct target_pause *pause, struct attach_error *error);
 size_t attach_living(struct attach *a);
+/* Libraries that were loaded meanwhile are redirected as well; how many slots. */
+int attach_again(struct attach *a);
 /* How many could not be restored. */
 int attach_restore(struct attach *a);
 void attach_free(struct attach *a); /* accepts NULL */

@@ -57,7 +57,10 @@ struct process {
     size_t slot_count, slot_room;
     struct attach_block *block; /* while attached to */
     uint64_t block_remote, code;
-    size_t block_room; /* in slots */
+    size_t block_room;     /* in slots */
+    uint64_t header;       /* struct record_header there */
+    uint64_t mapped;       /* hash of the code that it has mapped */
+    uint32_t looks, pause; /* chances to look for more of it; every how many are taken */
 };
 
 struct attach {
@@ -72,5 +75,26 @@ void files_free(struct files *f);
 /* Looks at the modules and slots of a process as they are now; new slots are added. */
 int process_look(struct files *f, struct process *p);
 void process_kind(struct files *f, struct process *p);
+/* A hash of what code it has mapped; 0: it has ended. */
+uint64_t process_mapped(const struct process *p);
+
+/* One word for each slot that is to be changed, all processes in one stop. */
+struct slot_changes {
+    struct target_words *words;
+    uint32_t **slots; /* by process and word: which slot; UINT32_MAX: none */
+    size_t count;
+};
+void slot_changes_begin(struct slot_changes *c, struct attach *a);
+/* `slot` UINT32_MAX: a word that is none; two of these at most. */
+void slot_changes_add(struct slot_changes *c, size_t process, uint32_t slot, uint64_t address,
+                      uint64_t from, uint64_t to);
+/* As targets_write. */
+int slot_changes_make(struct slot_changes *c, struct attach *a, void (*last)(void *), void *data,
+                      bool leave, struct target_pause *pause);
+void slot_changes_free(struct slot_changes *c);
+
+bool process_lives(struct process *p);
+void process_let_go(struct process *p);
+uint64_t attach_now_ns(void);
 
 #endif

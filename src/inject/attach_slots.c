@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 /* ---- files ---- */
@@ -34,16 +35,30 @@ static bool begins(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* What any thread may call at any time, where MPI itself must not be asked anything. `name` is
+ * without the prefix; it may go on as Fortran's do. */
+static bool any_time(const char *name)
+{
+    static const char *const names[] = {"Init",        "Final",           "Abort",
+                                        "Wti",         "Query_thread",    "Is_thread_main",
+                                        "Get_version", "Get_library_ver", "Get_processor",
+                                        "Get_address", "Aint_",           "Pcontrol",
+                                        "T_",          "Session_",        "Error_"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncasecmp(name, names[i], strlen(names[i])) == 0)
+            return true;
+    return false;
+}
+
 /* Of MPI and its Fortran bindings; and what tells the runtime that code goes away, or the process.
- * Those, and the calls with which MPI begins and ends, are no places to load a library at. */
+ */
 static bool wanted(const char *name, bool *at_last)
 {
     bool end = !strcmp(name, "_exit") || !strcmp(name, "_Exit") || !strcmp(name, "dlclose");
     const char *bare = *name == 'P' || *name == 'p' ? name + 1 : name;
-    *at_last = end || begins(bare, "MPI_Init") || begins(bare, "mpi_init") ||
-               begins(bare, "MPI_Final") || begins(bare, "mpi_final") ||
-               begins(bare, "MPI_Abort") || begins(bare, "mpi_abort");
-    return end || begins(bare, "MPI_") || begins(bare, "mpi_");
+    bool mpi = begins(bare, "MPI_") || begins(bare, "mpi_");
+    *at_last = end || (mpi && any_time(bare + 4));
+    return end || mpi;
 }
 
 static void add_symbol(void *data, const char *name, uint64_t address)
@@ -232,6 +247,20 @@ int process_look(struct files *f, struct process *p)
             add_slot(f, p, modules[i].bias + file->imports[k].address, file->imports[k].symbol);
     }
     return 0;
+}
+
+uint64_t process_mapped(const struct process *p)
+{
+    char path[64], line[4400];
+    uint64_t hash = 0;
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)p->pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && fgets(line, sizeof line, maps))
+        if (strstr(line, " r-xp ") && strchr(line, '/'))
+            hash = map_hash(hash ? hash : MAP_SEED, line, strlen(line));
+    if (maps)
+        fclose(maps);
+    return hash;
 }
 
 void process_kind(struct files *f, struct process *p)

@@ -89,10 +89,12 @@ struct target_changes {
 int targets_patch(const struct target_changes *changes, size_t count, struct target_pause *pause);
 
 /* Words of data, in one stop of all processes. One that does not hold `from` any more is left as it
- * is. `stopped` (NULL: none) is called when all threads stand still. -errno. */
+ * is. `last` (NULL: none) is called when all but those that say so are written. With `leave` they
+ * are let go of in the same stop: target_detach follows. -errno. */
 struct target_word {
     uint64_t address; /* aligned */
     uint64_t from, to;
+    bool late;
     bool done;
 };
 struct target_words {
@@ -100,7 +102,7 @@ struct target_words {
     struct target_word *words;
     size_t count;
 };
-int targets_write(struct target_words *list, size_t count, void (*stopped)(void *), void *data,
-                  struct target_pause *pause);
+int targets_write(struct target_words *list, size_t count, void (*last)(void *), void *data,
+                  bool leave, struct target_pause *pause);
 
 #endif

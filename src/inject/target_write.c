@@ -8,8 +8,9 @@ struct writing {
     struct target_words *list;
     struct target **targets;
     size_t count;
-    void (*stopped)(void *);
+    void (*last)(void *);
     void *data;
+    bool leave;
     struct target_pause pause;
 };
 
@@ -20,11 +21,13 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static void write_words(struct target_words *w)
+static void write_words(struct target_words *w, bool late)
 {
     for (size_t i = 0; i < w->count; i++) {
         struct target_word *word = &w->words[i];
         uint64_t there;
+        if (word->late != late)
+            continue;
         word->done = !w->target->dead &&
                      mem_read(w->target, word->address, &there, sizeof there) == 0 &&
                      there == word->from &&
@@ -40,22 +43,30 @@ static int write_all(void *argument)
     if (e)
         return e;
     uint64_t stopped = now_ns();
-    if (w->stopped)
-        w->stopped(w->data);
     for (size_t i = 0; i < w->count; i++)
-        write_words(&w->list[i]);
+        write_words(&w->list[i], false);
+    if (w->last)
+        w->last(w->data);
+    for (size_t i = 0; i < w->count; i++)
+        write_words(&w->list[i], true);
     w->pause = (struct target_pause){stopped - begin, now_ns() - stopped};
-    threads_resume(w->targets, w->count);
+    for (size_t i = 0; i < w->count && w->leave; i++) {
+        w->targets[i]->leaving = true;
+        threads_let_go(w->targets[i]);
+    }
+    if (!w->leave)
+        threads_resume(w->targets, w->count);
     return 0;
 }
 
-int targets_write(struct target_words *list, size_t count, void (*stopped)(void *), void *data,
-                  struct target_pause *pause)
+int targets_write(struct target_words *list, size_t count, void (*last)(void *), void *data,
+                  bool leave, struct target_pause *pause)
 {
     enum { TARGETS_MAX = 4096 };
     struct target *targets[TARGETS_MAX];
     struct target_words living[TARGETS_MAX];
-    struct writing w = {.list = living, .targets = targets, .stopped = stopped, .data = data};
+    struct writing w = {
+        .list = living, .targets = targets, .last = last, .data = data, .leave = leave};
     for (size_t i = 0; i < count && w.count < TARGETS_MAX; i++)
         if (list[i].target && !list[i].target->dead) {
             living[w.count] = list[i];

@@ -100,12 +100,13 @@ enum record_trouble {
  * `word` is written by `loupe ctl` and MPI_Pcontrol; bits 0: measurement off; 1 to 7: the
  * generation of the plan of the critical path (record/plan.h); 8 to 31: the number of resets asked
  * for. `epoch` is the process's own: it moves on when what threads have looked up
- * may be wrong. */
+ * may be wrong; and with `held`, while all threads stand. */
 struct record_control {
     uint32_t word;
     uint32_t epoch;
     uint32_t budget; /* of the probes, in 1/100 %; RECORD_BUDGET_OFF: everything is timed */
-    uint32_t spare[13];
+    uint32_t held;   /* ns for which loupe has held the process stopped since then, modulo 2^32 */
+    uint32_t spare[12];
 } __attribute__((aligned(8)));
 #define RECORD_BUDGET_DEFAULT      500u
 #define RECORD_BUDGET_OFF          0xffffffffu

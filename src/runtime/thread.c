@@ -109,6 +109,7 @@ struct thread *thread_acquire(void)
     t->block->threads++;
     t->control_at = loupe_control;
     t->control = ~control_load(t->control_at); /* look at the control word first */
+    t->held = __atomic_load_n(&t->control_at->held, __ATOMIC_RELAXED);
     memset(t->near_address, 0, sizeof t->near_address);
     t->guard = 0;
     t->path = NULL;
@@ -290,6 +291,15 @@ void thread_extra(struct thread *t)
     event_spent_since(t, began);
 }
 
+/* What stopped the process has cost this thread as much. */
+static void add_held(struct thread *t)
+{
+    uint32_t held = __atomic_load_n(&t->control_at->held, __ATOMIC_RELAXED);
+    if (held != t->held)
+        event_spent(t, (int64_t)(clock_ticks(held - t->held) << RECORD_TIME_SHIFT));
+    t->held = held;
+}
+
 bool thread_control(struct thread *t)
 {
     static uint32_t resets_done; /* of the process: the first thread to see it moves the clock */
@@ -297,6 +307,7 @@ bool thread_control(struct thread *t)
     uint32_t word = (uint32_t)words;
     uint32_t resets = word >> RECORD_CONTROL_RESET_SHIFT;
     uint64_t now = clock_now();
+    add_held(t);
     if (__atomic_exchange_n(&resets_done, resets, __ATOMIC_RELAXED) != resets && resets)
         note_reset(now);
     if (t->block->resets != resets) {

@@ -88,6 +88,7 @@ struct thread {
     void *guard_return; /* with GUARD_OTHER: the return address in that frame */
     uint32_t region_depth;
     bool off;
+    uint32_t held; /* of the control words, as this thread has acted on it */
     /* Real less virtual time, in 1/256 ticks: `own_delay`, or where its probes have it. Only
      * changed by the thread itself. */
     int64_t *delay;

@@ -27,7 +27,7 @@ class Job:
         self.directory = tempfile.mkdtemp(dir=lt.TMP)
         self.ranks = ranks
         self.process = lt.start([*before, *lt.mpirun(ranks), lt.built("attached"), self.directory,
-                                 str(ROUNDS)])
+                                 str(ROUNDS), lt.built("callee1")])
         lt.ok(self.sees("ready"), "the program runs")
 
     def tell(self, *names):
@@ -147,6 +147,24 @@ def to_the_end():
     lt.equal(lt.left_behind(), [], "no segment is left behind")
 
 
+def later_library():
+    """What a library calls that is loaded while the job is attached to."""
+    def seen(report):
+        return [n for n in report.named("MPI_Allreduce")
+                if (n.get("file") or "").endswith("callee.c") and n["count"]]
+
+    def top():
+        result = loupe("top", attached.job or "none", "--once", "--json")
+        return result.code == 0 and seen(lt.Report(json.loads(result.out), "attached.c"))
+
+    job = Job(2)
+    attached = Attached(job.process.pid)
+    job.tell("go", "load", "spin")
+    lt.ok(lt.wait_for(top, 40, 0.3), "its calls are seen while it runs")
+    job.end("with a library that is loaded later")
+    lt.ok(seen(attached.result()), "and in the run file")
+
+
 def again_and_again():
     job = Job(2)
     job.tell("go", "spin")
@@ -221,4 +239,4 @@ def refusals():
     job.end("refused")
 
 
-lt.main(exact, to_the_end, again_and_again, silence, refusals)
+lt.main(exact, to_the_end, later_library, again_and_again, silence, refusals)

@@ -3,14 +3,16 @@
  * For `loupe attach`: files in a directory, the first argument, tell the ranks what to do.
  *
  *     go    so many rounds as the second argument says; before that, time passes
+ *     load  a library is loaded, the third argument, whose function calls MPI before each round
  *     spin  rounds until there is `end`
- *     silent  while time passes no call of MPI is made, not even MPI_Wtime
+ *     silent  while time passes no call of MPI is made, not even MPI_Comm_rank
  *
  * In a round everybody sends two messages of 8 ints to the next rank, gets 100 from one rank and
  * sends them to another in a communicator in which all ranks are in reverse order, and all sum up.
  * What was begun before (a receive, a persistent send) ends in the first round. All that is
  * received is checked.
  */
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,15 +41,28 @@ static void tell(const char *name)
 
 static void pass_time(const char *until)
 {
+    int me;
     while (!told(until)) {
         if (!told("silent"))
-            MPI_Wtime(); /* @wtime */
+            MPI_Comm_rank(MPI_COMM_WORLD, &me);
         usleep(2000);
     }
 }
 
+/* A library that was not there before. */
+static int (*call_mpi)(int);
+
+static void load(const char *path)
+{
+    void *library = path ? dlopen(path, RTLD_NOW) : NULL;
+    *(void **)&call_mpi = library ? dlsym(library, "call_mpi") : NULL;
+    bad += !call_mpi;
+}
+
 static void round_of(long number)
 {
+    if (call_mpi)
+        bad += call_mpi(rank) != size * (size - 1) / 2 + 1;
     int next = (rank + 1) % size, last = (rank + size - 1) % size;
     int out[8], in[8], big[100], got[100], sum;
     MPI_Request request;
@@ -98,6 +113,8 @@ int main(int argc, char **argv)
     if (rank == 0)
         tell("done");
     pass_time("spin");
+    if (told("load"))
+        load(argc > 3 ? argv[3] : NULL);
     for (; going; number++) {
         round_of(number);
         going = !told("end");
