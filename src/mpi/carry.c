@@ -205,6 +205,14 @@ void carry_fetch(const struct snapshot *s)
         __builtin_prefetch((const char *)s + i);
 }
 
+bool carry_read(int32_t world, const struct carried *slot, uint64_t key, struct path_told *told)
+{
+    struct carried c;
+    const struct snapshot *snapshots =
+        read_slot(slot, key, &c) ? snapshots_of(world, c.block) : NULL;
+    return snapshots && read_snapshot(snapshots, &c, told);
+}
+
 const struct snapshot *carry_meet(int32_t world, const struct carried *slot, uint64_t key,
                                   int64_t at)
 {

@@ -229,7 +229,7 @@ static enum ring_result take_far(struct ring_in *r, const struct wanted *w, stru
             result = RING_NONE; /* what was overrun has been left behind */
         if (result != RING_NONE)
             break;
-        more = more && ring_carrier->fetch(r, since);
+        more = more && ring_carrier->fetch(r->patience, since);
     }
     if (result == RING_FOUND)
         r->patience = RING_PATIENCE;

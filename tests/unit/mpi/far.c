@@ -33,7 +33,7 @@ static void carry(struct twin *t, const struct ring_slot *slot, const struct pat
         wire[put++] = *slot;
 }
 
-static bool fetch(const struct ring_in *r, uint64_t since)
+static bool fetch(bool patience, uint64_t since)
 {
     bool any = false;
     (void)since;
@@ -42,7 +42,7 @@ static bool fetch(const struct ring_in *r, uint64_t since)
         ring_arrive(streams_ring_from(1), &wire[got], NULL);
         any = true;
     }
-    return any || (r->patience && ++asked < 3);
+    return any || (patience && ++asked < 3);
 }
 
 static const struct ring_carrier carrier = {.to = to, .from = from, .send = carry, .fetch = fetch};
