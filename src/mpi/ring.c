@@ -22,7 +22,6 @@ void ring_open_in(struct ring_in *r, int32_t rank, int32_t me, struct ring_slot 
                           .me = me,
                           .slots = slots,
                           .far = slots,
-                          .no_answers = slots,
                           .patience = RING_PATIENCE};
 }
 

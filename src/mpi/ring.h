@@ -25,8 +25,9 @@ enum { RING_SLOTS = 512, RING_SIZES = 40, RING_SIZE_BITS = 12 };
 #define RING_LOOSE 0x80000000u /* in a statement: the sender has not counted this stream */
 #define RING_PATH  0x40000000u /* in a statement: a path stands beside it (carry.h) */
 /* As statement, between nodes. */
-#define RING_VOID 0xffffffffu /* the header before it is withdrawn */
-#define RING_WORD 0xfffffffeu /* no header: of a collective (word.h) */
+#define RING_VOID   0xffffffffu /* the header before it is withdrawn */
+#define RING_WORD   0xfffffffeu /* no header: of a collective (word.h), */
+#define RING_ANSWER 0xfffffffdu /* or an answer (answer.h) */
 
 struct ring_slot {
     uint32_t number;
@@ -60,6 +61,9 @@ struct ring_out {
     bool no_paths;                   /* nor will there be any */
     const struct carried *answer_paths;
     uint32_t answer_paths_seen;
+    uint8_t patience;        /* far: how often waiting for an answer may still be in vain */
+    struct ring_slot *heard; /* far: in place of `answers`; NULL: none has come */
+    struct ring_told *told;  /* and of `answer_paths` */
 };
 
 struct ring_in {

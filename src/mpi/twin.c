@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mpi/twin.h"
 
-#include "mpi/stream.h"
+#include "mpi/answer.h"
 #include "mpi/word.h"
 
 #include "runtime/process.h"
@@ -114,6 +114,10 @@ static void arrive(int32_t rank, struct ring_slot *slot, const struct path_told 
     slot->begin = clocks_arriving(rank, slot->begin);
     if (slot->statement == RING_WORD) {
         word_arrive(rank, slot, told);
+        return;
+    }
+    if (slot->statement == RING_ANSWER) {
+        answer_arrive(rank, slot, told);
         return;
     }
     struct ring_in *r = streams_ring_from(rank);

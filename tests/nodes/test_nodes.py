@@ -188,7 +188,7 @@ def certain(group, judge, what, program, per_host, *args, tries=5, **how):
 
 def sync_pairs(node):
     return {(p["from"], p["rank"]): p["sync_s"] for p in node.get("peers", [])
-            if p["direction"] == lt.RECEIVED and p.get("sync_s", 0) > 0}
+            if p.get("sync_s", 0) > 0}
 
 
 # Where rank 0 waits for the last rank, and whether that is certain: of a broadcast only once it is
@@ -262,6 +262,23 @@ def delays(group, rounds=6, calls=100, extra_us=200):
             env={"LOUPE": f"extra-delay={extra_us}"})
 
 
+def rendezvous(group, late=3):
+    """Long and synchronous sends wait for a receiver on the other host that is late."""
+    def judge(run):
+        wrong = []
+        truth = [int(line.split()[2]) * 1e-9 for line in run.result.lines("waited")]
+        allowed = late * max(said["error_ns"] for said in run.headers.values()) * 1e-9
+        marks = ("send", "MPI_Send"), ("ssend", "MPI_Ssend"), ("wait", "MPI_Wait")
+        for (marker, call), waited in zip(marks, truth):
+            node = run.at(marker, call)
+            if abs(node["sync_s"] - waited) > min(allowed, 0.3 * waited) + 0.05 * waited + 1e-3 or \
+                    node.get("uncertain", 0) or set(sync_pairs(node)) != {(0, 1)}:
+                wrong.append(f"@{marker}: waited {waited} s, {node['sync_s']}, {sync_pairs(node)}, "
+                             f"{node.get('uncertain', 0)} uncertain, clocks {allowed}")
+        return wrong
+    certain(group, judge, "a late receiver", "patient", 1, NAP_MS, late, skew="-50000000:50")
+
+
 def path(group):
     """6 rounds: 4 units on one host, 2 on the other, in turn; so the path goes to and fro. A wrong
     rule is wrong in every run."""
@@ -331,7 +348,7 @@ def main():
             lt.main(test(apart), test(plain), test(counts), test(headers), test(flood),
                     test(shared_directory), test(straight_clocks), test(skewed_clocks),
                     test(collectives), test(collectives_by_wrong_clocks), test(neighbours),
-                    test(delays), test(path), killed)
+                    test(delays), test(rendezvous), test(path), killed)
     except hosts.Unavailable as reason:
         lt.skip_all(str(reason))
 
