@@ -5,6 +5,11 @@
  * stand in the receiver's board, in a table for each sender; stream and number in it say where, so
  * that a sender looks at one place. What is not there when the send has ended is not waited for.
  *
+ * To another node an answer goes as headers do (twin.h), before the receive is posted, and the
+ * sender keeps the last of them in such a table of its own. Of what the receiver's MPI sends once
+ * it has matched the message the answer is ahead, so it has mostly come when the send ends; it is
+ * waited for as a header is. Only for what waits between nodes for sure: such an answer costs more.
+ *
  * Only for receives with room for ANSWER_BYTES: shorter messages are on their way at once in any
  * MPI. From which size on an MPI waits is learnt: a send that had ended when its receive was posted
  * did not wait.
@@ -30,6 +35,9 @@ void answer_publish(struct thread *t, struct stream *s, uint32_t number, uint64_
                     int64_t delay);
 /* The receiver's path beside an answer that is there, met at virtual moment `at`. */
 void answer_meet_path(struct stream *s, uint32_t number, const struct header *h, int64_t at);
+
+/* One has come from another node. */
+void answer_arrive(int32_t rank, const struct ring_slot *slot, const struct path_told *told);
 
 enum answer { ANSWER_NONE, ANSWER_THERE, ANSWER_NOT_NEEDED };
 

@@ -7,6 +7,7 @@
 #include "mpi/board.h"
 #include "mpi/collective.h"
 #include "mpi/request.h"
+#include "mpi/word.h"
 
 #include <errno.h>
 
@@ -41,6 +42,8 @@ static struct path_place *path_places; /* by rank of MPI_COMM_WORLD */
 
 static void meet_carried(int32_t world, const struct meet_slot *ring, uint64_t number, uint64_t key,
                          int64_t at);
+static bool read_carried(int32_t world, const struct meet_slot *ring, uint64_t number, uint64_t key,
+                         struct path_told *told);
 
 static bool make_places(void)
 {
@@ -50,6 +53,7 @@ static bool make_places(void)
         place_count = h->size;
         path_places = pages_alloc((size_t)h->size * sizeof *path_places);
         meet_path = meet_carried;
+        word_path_of = read_carried;
         __atomic_store_n(&places, pages_alloc((size_t)h->size * sizeof *places), __ATOMIC_RELEASE);
     }
     slow_unlock(&lock);
@@ -80,12 +84,13 @@ enum { PATHS = MEET_RINGS * MEET_SLOTS };
 static struct carried *own_paths;
 static bool no_paths;
 
-static void meet_carried(int32_t world, const struct meet_slot *ring, uint64_t number, uint64_t key,
-                         int64_t at)
+/* What stands beside that slot of a ring; NULL: not to be found. */
+static const struct carried *carried_at(int32_t world, const struct meet_slot *ring,
+                                        uint64_t number)
 {
     const struct meet_area *area = meet_area_of(world);
     if (!area || !path_places)
-        return;
+        return NULL;
     struct path_place *p = &path_places[world];
     if (!__atomic_load_n(&p->paths, __ATOMIC_ACQUIRE)) {
         const struct board *board = board_of(world);
@@ -98,7 +103,19 @@ static void meet_carried(int32_t world, const struct meet_slot *ring, uint64_t n
         slow_unlock(&lock);
     }
     size_t index = (size_t)(ring - area->slots[0]) + meet_at(number);
-    carry_meet(world, p->paths && index < PATHS ? &p->paths[index] : NULL, key, carry_begin(at));
+    return p->paths && index < PATHS ? &p->paths[index] : NULL;
+}
+
+static void meet_carried(int32_t world, const struct meet_slot *ring, uint64_t number, uint64_t key,
+                         int64_t at)
+{
+    carry_meet(world, carried_at(world, ring, number), key, carry_begin(at));
+}
+
+static bool read_carried(int32_t world, const struct meet_slot *ring, uint64_t number, uint64_t key,
+                         struct path_told *told)
+{
+    return carry_read(world, carried_at(world, ring, number), key, told);
 }
 
 uint32_t coll_tell_path(struct thread *t, const struct meet *m, uint64_t number)
@@ -133,8 +150,10 @@ static struct meet *meet_of(struct comm_info *info)
     int saved = errno;
     if (!info->meet && info->id && info->count > 0)
         info->meet = meet_new(info->id, info->map, info->count, info->me);
-    if (info->meet)
+    if (info->meet) {
         meet_take_ring(info->meet);
+        word_hosts(info->meet);
+    }
     errno = saved;
     return info->meet;
 }
@@ -175,23 +194,27 @@ static int32_t size_of(uint64_t bytes)
 }
 
 /* The data come from the root: as with a message, they are there when they have been moved. */
+bool coll_meet_root(const struct coming *c, struct pairing *x, const struct meet_slot *root)
+{
+    uint64_t begin = (uint64_t)x->since, now = (uint64_t)x->until;
+    uint32_t *least = &c->meet->least[0][c->size], usual = *least;
+    uint64_t there = root->begin + usual < now ? root->begin + usual : now;
+    int64_t before = x->meeting.ideal;
+    const struct meet_member *member = &c->meet->members[c->root];
+    meet_join_seen(root, c->meet->id, member->world, member->ring, c->number, there, &x->meeting);
+    if (x->meeting.ideal != before)
+        x->transfer = (int64_t)(there - root->begin);
+    if (begin < root->begin) /* it has waited, so that the rest is the transfer */
+        return !meet_held_up(c->meet, c->number, root->begin, now, least);
+    return !usual || !meet_held_up(c->meet, c->number, begin, now, &usual); /* learns nothing */
+}
+
 static bool meet_root(const struct coming *c, struct pairing *x)
 {
     struct meet_slot root;
-    uint64_t begin = (uint64_t)x->since, now = (uint64_t)x->until;
-    uint32_t *least = &c->meet->least[0][c->size], usual = *least;
-    if (c->root < 0 || c->root >= c->meet->count ||
-        !meet_see(c->meet, c->root, c->number, now, &root))
-        return false;
-    uint64_t there = root.begin + usual < now ? root.begin + usual : now;
-    int64_t before = x->meeting.ideal;
-    const struct meet_member *member = &c->meet->members[c->root];
-    meet_join_seen(&root, c->meet->id, member->world, member->ring, c->number, there, &x->meeting);
-    if (x->meeting.ideal != before)
-        x->transfer = (int64_t)(there - root.begin);
-    if (begin < root.begin) /* it has waited, so that the rest is the transfer */
-        return !meet_held_up(c->meet, c->number, root.begin, now, least);
-    return !usual || !meet_held_up(c->meet, c->number, begin, now, &usual); /* learns nothing */
+    return c->root >= 0 && c->root < c->meet->count &&
+           meet_see(c->meet, c->root, c->number, (uint64_t)x->until, &root) &&
+           coll_meet_root(c, x, &root);
 }
 
 static bool meet_neighbors(const struct coming *c, struct pairing *x)
@@ -205,7 +228,7 @@ static bool meet_neighbors(const struct coming *c, struct pairing *x)
     return all;
 }
 
-static bool meet_whom(const struct coming *c, struct pairing *x)
+bool coll_meet_here(const struct coming *c, struct pairing *x)
 {
     struct meet *meet = c->meet;
     uint64_t now = (uint64_t)x->until;
@@ -224,11 +247,14 @@ static bool meet_whom(const struct coming *c, struct pairing *x)
     return !meet_held_up(meet, c->number, (uint64_t)x->since, now, &meet->least[1][c->size]);
 }
 
-void coll_meet(const struct coming *c, struct pairing *x)
+/* The others join whom this rank has waited for; `wait`: for a little while, if they are on other
+ * hosts. */
+static void meet_others(const struct coming *c, struct pairing *x, bool wait)
 {
     bool alone = c->info && c->info->count == 1 && c->info->me == 0;
     int64_t ideal = x->meeting.ideal;
-    if (!alone && (!c->meet || !meet_whom(c, x)))
+    if (!alone &&
+        (!c->meet || !(c->meet->hosts ? coll_meet_hosts(c, x, wait) : coll_meet_here(c, x))))
         x->uncertain = 1;
     if (x->meeting.ideal != ideal && c->kind != COLL_FROM_ROOT)
         x->transfer = 0; /* there was that of a message, perhaps */
@@ -258,7 +284,7 @@ void coll_go(struct coming *c, struct event *e, uint64_t bytes)
     struct pairing x = pairing_begin(e);
     uint32_t searches = __atomic_load_n(&meet_searches, __ATOMIC_RELAXED);
     int64_t known = *e->thread->delay; /* meeting paths accounts for itself */
-    coll_meet(c, &x);
+    meet_others(c, &x, true);
     int64_t cost = spent(e->thread, e->now, searches) - (*e->thread->delay - known);
     pairing_settle(e, &x);
     event_spent(e->thread, cost); /* part of what comes after */
@@ -291,7 +317,7 @@ void coll_complete(struct pairing *x, const struct pending *p)
                        .root = p->rank,
                        .kind = (uint16_t)(p->tag >> KIND_SHIFT),
                        .size = (uint16_t)(p->tag & SIZE)};
-    coll_meet(&c, x);
+    meet_others(&c, x, false);
 }
 
 /* ---- failure, and what is not to be seen ---- */

@@ -46,6 +46,8 @@ enum board_kind {
     BOARD_RING_PATHS, /* of them belong to the slots of each of the three above: same keys */
     BOARD_ANSWER_PATHS,
     BOARD_MEET_PATHS,
+    BOARD_WORDS, /* what other hosts say of collectives (word.h), */
+    BOARD_WORD_PATHS,
 };
 
 struct board_area {

@@ -265,6 +265,15 @@ static void borrow(struct thread *t, int32_t world, const struct carried *c,
                                  .serial = c->serial};
 }
 
+bool carry_read(int32_t world, const struct carried *slot, uint64_t key, struct path_told *told)
+{
+    struct carried c;
+    struct path_active active;
+    bool there = read_slot(slot, key, &c) && !c.lent; /* to several: never lent */
+    const struct snapshot *snapshots = there ? snapshots_of(world, c.block) : NULL;
+    return snapshots && read_snapshot(snapshots, &c, told, &active);
+}
+
 const struct snapshot *carry_meet(int32_t world, const struct carried *slot, uint64_t key,
                                   int64_t at)
 {

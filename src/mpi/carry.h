@@ -70,6 +70,8 @@ static inline void carry_write(struct carried *slot, uint64_t key, const struct 
  * items or paths change from message to message; NULL: there is none. */
 const struct snapshot *carry_meet(int32_t world, const struct carried *slot, uint64_t key,
                                   int64_t at);
+/* The same, to be passed on; false: it is not to be had. */
+bool carry_read(int32_t world, const struct carried *slot, uint64_t key, struct path_told *told);
 /* It is about to be read. */
 void carry_fetch(const struct snapshot *s);
 /* The same of one that came from another node; NULL: it is not there. */

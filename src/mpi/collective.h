@@ -57,17 +57,27 @@ HOT uint32_t coll_statement(struct thread *t, const struct site *site, const str
     return UNLIKELY(t->path) ? site->index | coll_tell_path(t, m, number) : site->index;
 }
 
-static inline void coll_begin(const struct coming *c, const struct event *e)
+/* Other hosts are told that all of this one are there, if they are; the event begins after that. */
+void coll_tell_hosts(const struct coming *c, struct event *e);
+
+static inline void coll_begin(const struct coming *c, struct event *e)
 {
-    if (c->meet)
+    if (c->meet) {
         meet_write(c->meet, c->number, e->begin, delay_told(e->thread, e->before),
                    coll_statement(e->thread, e->site, c->meet, c->number));
+        if (UNLIKELY(c->meet->hosts != NULL))
+            coll_tell_hosts(c, e);
+    }
 }
 
-/* Those whom this rank waits for join the meeting. Uncertain: not all are known, or another may
- * have held it up. */
-void coll_meet(const struct coming *c, struct pairing *x);
-/* The same for a nonblocking one that is complete. */
+/* Those whom this rank waits for join the meeting, if all members are on this host; false: not all
+ * are known, or another may have held it up. */
+bool coll_meet_here(const struct coming *c, struct pairing *x);
+/* The same with members on other hosts. */
+bool coll_meet_hosts(const struct coming *c, struct pairing *x, bool wait);
+/* The root of one that has its data from there was there then. */
+bool coll_meet_root(const struct coming *c, struct pairing *x, const struct meet_slot *root);
+/* A nonblocking one is complete. */
 void coll_complete(struct pairing *x, const struct pending *p);
 void request_track_collective(struct event *e, const struct coming *c);
 
@@ -76,7 +86,8 @@ void request_track_collective(struct event *e, const struct coming *c);
 HOT struct meet *short_meet(const struct site *site, MPI_Comm comm)
 {
     const struct comm_info *info = site->comm_info;
-    if (UNLIKELY((MPI_Comm)site->comm != comm || !info || !info->meet || !info->meet->own))
+    if (UNLIKELY((MPI_Comm)site->comm != comm || !info || !info->meet || !info->meet->own ||
+                 info->meet->hosts))
         return NULL;
     return info->meet;
 }

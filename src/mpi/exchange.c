@@ -91,7 +91,7 @@ static void know(struct token *all, int size, int rank, struct record_header *h)
  */
 enum { LADDER = 8, LADDER_BYTES = ANSWER_BYTES << (LADDER - 1), LOOKS = 50, LADDER_TAG = 1 };
 
-static void climb(char *out, char *in, int other)
+static void climb(char *out, char *in, int other, uint64_t *eager)
 {
     MPI_Request r[LADDER];
     int there[LADDER] = {0};
@@ -103,7 +103,7 @@ static void climb(char *out, char *in, int other)
             if (!there[i])
                 PM(Test)(&r[i], &there[i], &status);
     for (int i = 0; i < LADDER && there[i]; i++)
-        pair_eager = ANSWER_BYTES << i;
+        *eager = ANSWER_BYTES << i;
     PM(Barrier)(shim_twin);
     for (int i = 0; i < LADDER; i++)
         PM(Recv)(in, LADDER_BYTES, ABI_BYTE, other, LADDER_TAG, shim_twin, &status);
@@ -112,17 +112,26 @@ static void climb(char *out, char *in, int other)
             PM(Wait)(&r[i], &status);
 }
 
-/* What ranks 0 and 1 have found out is for all: collective, as pair_open. */
-static void find_eager(char *memory, int size, int rank)
+/* What one pair has found out is for all: collective, as pair_open. */
+static void find_eager_of(char *memory, int rank, int first, int second, uint64_t *eager)
 {
-    int other = rank ^ 1;
-    if (other < size)
-        climb(memory, memory + LADDER_BYTES, other);
+    if (rank == first || rank == second)
+        climb(memory, memory + LADDER_BYTES, rank == first ? second : first, eager);
     else
         PM(Barrier)(shim_twin);
-    if (rank == 0 && !board_of(1)) /* another node: there are no answers, and this is of no use */
-        pair_eager = 0;
-    PM(Bcast)(&pair_eager, (int)sizeof pair_eager, ABI_BYTE, 0, shim_twin);
+    PM(Bcast)(eager, (int)sizeof *eager, ABI_BYTE, first, shim_twin);
+}
+
+/* The first two neighbours in the world that are on one node; and the first two nodes. */
+static void find_eager(char *memory, int size, int rank)
+{
+    int first = 0;
+    while (first + 1 < size && nodes.of[first] != nodes.of[first + 1])
+        first++;
+    if (first + 1 < size)
+        find_eager_of(memory, rank, first, first + 1, &pair_eager);
+    if (nodes.count > 1)
+        find_eager_of(memory, rank, 0, nodes.leaders[1], &pair_eager_far);
 }
 
 /* Collective: all ranks do this, or none. One that has no board says so. */

@@ -57,6 +57,8 @@ void meet_free(struct meet *m)
     if (area)
         give_back(area, (uint32_t)((m->own - area->slots[0]) / MEET_SLOTS));
     slow_unlock(&lock);
+    if (m->hosts)
+        pages_free(m->hosts, m->hosts->bytes);
     pages_free(m, bytes_of(m->count));
 }
 

@@ -58,14 +58,36 @@ struct meet_member {
     uint32_t tries; /* how often its ring was looked for and not found, in a row */
 };
 
+/* A host among those of a communicator. */
+struct meet_host {
+    int32_t node;
+    int32_t envoy; /* rank of MPI_COMM_WORLD */
+};
+
+/* The hosts of a communicator that has more than one (word.h). */
+struct meet_hosts {
+    size_t bytes; /* of all this */
+    int32_t others, here;
+    int32_t envoy;                 /* of this host: rank in the communicator */
+    uint32_t patience;             /* how often waiting may still be in vain */
+    int64_t cost;                  /* of saying something, in ticks, as it mostly is */
+    int32_t *members;              /* on this host, by rank in the communicator: `here` of them */
+    int32_t absent;                /* which of these was not there last time */
+    uint32_t seen[2];              /* of the envoy's board */
+    const struct meet_slot *slots; /* there; NULL: not seen yet */
+    const struct word_path *paths;
+    struct meet_host host[]; /* the others */
+};
+
 /* A communicator, privately. */
 struct meet {
     uint64_t id;
-    struct meet_slot *own; /* NULL: no ring */
-    uint64_t last;         /* number of the last that was written */
-    uint64_t last_seen;    /* the same when rings were last taken away */
-    int32_t count, me;     /* members; -1: not among them (intercommunicator) */
-    struct learnt cost;    /* of meeting all */
+    struct meet_slot *own;    /* NULL: no ring */
+    uint64_t last;            /* number of the last that was written */
+    uint64_t last_seen;       /* the same when rings were last taken away */
+    int32_t count, me;        /* members; -1: not among them (intercommunicator) */
+    struct learnt cost;       /* of meeting all */
+    struct meet_hosts *hosts; /* NULL: all members are on this one, or cannot be heard of */
     /* Rooted ones: the least that it has taken from when all were there whom the data come from,
      * by power of two of the size, at those who receive [0] and those who only send [1]. */
     uint32_t least[2][MEET_SIZES];

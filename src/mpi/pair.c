@@ -6,7 +6,7 @@
 #include <string.h>
 
 int64_t pair_publish_cost, pair_take_cost;
-uint64_t pair_eager;
+uint64_t pair_eager, pair_eager_far;
 
 /* A statement of the thread that no reader sees. */
 static struct site *unseen_site(struct thread *t)
@@ -193,13 +193,13 @@ static bool must_match(struct receiving *r, bool alone)
 }
 
 /* The next message from there is the one, as long as no other receive could get it. */
-static void expect_next(struct receiving *r)
+static void expect_next(struct receiving *r, uint64_t room)
 {
     if (r->source < 0 || r->tag < 0 || posts_pending(r->info))
         return;
     r->stream = stream_from(r->info->id, world_rank(r->info, r->source), r->tag, &r->spare);
     r->number = r->stream ? r->stream->count + 1 : 0;
-    r->answers = r->stream && !r->stream->loose;
+    r->answers = r->stream && !r->stream->loose && pair_answers(r->stream, room);
 }
 
 void receiving_answer(struct receiving *r, struct event *e)
@@ -207,6 +207,11 @@ void receiving_answer(struct receiving *r, struct event *e)
     if (r->answers && r->stream) {
         answer_publish(e->thread, r->stream, r->number, e->begin, delay_told(e->thread, e->before));
         event_spent(e->thread, pair_publish_cost);
+    }
+    if (r->answers && r->stream && r->stream->far) { /* it took a while: the call begins now */
+        int64_t spent = (*e->thread->delay - e->before) >> RECORD_TIME_SHIFT;
+        e->begin += (uint64_t)spent;
+        e->before += spent * (1 << RECORD_TIME_SHIFT);
     }
 }
 
@@ -219,13 +224,13 @@ bool receiving_begin(struct receiving *r, struct event *e, int source, int tag, 
     r->info = known_comm(e, comm);
     if (!r->info || !r->info->id)
         return false;
-    bool answers = type != ABI_DATATYPE_NULL && count * type_size(e->site, type) >= ANSWER_BYTES;
+    uint64_t room = type != ABI_DATATYPE_NULL ? count * type_size(e->site, type) : 0;
     if (!shim_multiple) {
-        if (answers)
-            expect_next(r);
+        if (room >= ANSWER_BYTES)
+            expect_next(r, room);
         return false;
     }
-    r->answers = answers;
+    r->answers = room >= ANSWER_BYTES;
     requests_enter();
     bool match = must_match(r, alone);
     requests_leave();

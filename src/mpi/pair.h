@@ -24,11 +24,18 @@
 /* What header work costs, in 1/256 ticks: found out at the start, and corrected as it goes on. */
 extern int64_t pair_publish_cost, pair_take_cost;
 void pair_calibrate(void);
-/* Messages up to so many bytes are sent without waiting for their receive; 0: not known. */
-extern uint64_t pair_eager;
+/* Messages up to so many bytes are sent without waiting for their receive, on a node and between
+ * nodes; 0: not known. */
+extern uint64_t pair_eager, pair_eager_far;
 static inline bool pair_waits(const struct stream *s, uint64_t bytes)
 {
-    return bytes >= ANSWER_BYTES && bytes > pair_eager && bytes > s->out->eager;
+    return bytes >= ANSWER_BYTES && bytes > (s->far ? pair_eager_far : pair_eager) &&
+           bytes > s->out->eager;
+}
+/* Is the sender of what is received with so much room to be told? */
+static inline bool pair_answers(const struct stream *s, uint64_t room)
+{
+    return room >= ANSWER_BYTES && (!s->far || room > pair_eager_far);
 }
 /* In MPI_Init: everybody's board becomes known to everybody. NULL: this rank is not monitored. */
 void pair_open(struct record_header *h);

@@ -196,7 +196,7 @@ static void post(struct pending *p, const struct comm_info *info, MPI_Request re
 /* Its sender may wait for it. */
 static void answer(struct event *e, const struct pending *p)
 {
-    if (p->listed || !p->stream || p->bytes < ANSWER_BYTES)
+    if (p->listed || !p->stream || !pair_answers(p->stream, p->bytes))
         return;
     answer_publish(e->thread, p->stream, p->number, e->begin, delay_told(e->thread, e->before));
     event_spent(e->thread, pair_publish_cost);

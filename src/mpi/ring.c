@@ -22,7 +22,6 @@ void ring_open_in(struct ring_in *r, int32_t rank, int32_t me, struct ring_slot 
                           .me = me,
                           .slots = slots,
                           .far = slots,
-                          .no_answers = slots,
                           .patience = RING_PATIENCE};
 }
 
@@ -229,7 +228,7 @@ static enum ring_result take_far(struct ring_in *r, const struct wanted *w, stru
             result = RING_NONE; /* what was overrun has been left behind */
         if (result != RING_NONE)
             break;
-        more = more && ring_carrier->fetch(r, since);
+        more = more && ring_carrier->fetch(r->patience, since);
     }
     if (result == RING_FOUND)
         r->patience = RING_PATIENCE;

@@ -24,7 +24,10 @@ enum { RING_SLOTS = 512, RING_SIZES = 40, RING_SIZE_BITS = 12 };
 #define RING_MARK  0x80000000u /* in a number: the slot is about to hold it */
 #define RING_LOOSE 0x80000000u /* in a statement: the sender has not counted this stream */
 #define RING_PATH  0x40000000u /* in a statement: a path stands beside it (carry.h) */
-#define RING_VOID  0xffffffffu /* as statement, between nodes: the header before it is withdrawn */
+/* As statement, between nodes. */
+#define RING_VOID   0xffffffffu /* the header before it is withdrawn */
+#define RING_WORD   0xfffffffeu /* no header: of a collective (word.h), */
+#define RING_ANSWER 0xfffffffdu /* or an answer (answer.h) */
 
 struct ring_slot {
     uint32_t number;
@@ -58,6 +61,9 @@ struct ring_out {
     bool no_paths;                   /* nor will there be any */
     const struct carried *answer_paths;
     uint32_t answer_paths_seen;
+    uint8_t patience;        /* far: how often waiting for an answer may still be in vain */
+    struct ring_slot *heard; /* far: in place of `answers`; NULL: none has come */
+    struct ring_told *told;  /* and of `answer_paths` */
 };
 
 struct ring_in {
@@ -117,9 +123,9 @@ struct ring_carrier {
     bool (*from)(int32_t rank);       /* can anything come from there? */
     /* Never waits: what there is no room for is not sent. */
     void (*send)(struct twin *to, const struct ring_slot *slot, const struct path_told *told);
-    /* Fetches what has come for anyone; false: no use to go on asking for a header of `r`, which
-     * has been asked for since `since`. */
-    bool (*fetch)(const struct ring_in *r, uint64_t since);
+    /* Fetches what has come for anyone; false: no use to go on asking for what has been asked for
+     * since `since`, by one who can wait (`patience`). */
+    bool (*fetch)(bool patience, uint64_t since);
 };
 extern const struct ring_carrier *ring_carrier; /* NULL: there are no other nodes */
 enum { RING_PATIENCE = 4 };

@@ -62,7 +62,8 @@ static void *new_ring_out(int32_t rank)
                                .next = 1,
                                .careful = streams_multiple || far,
                                .far = far,
-                               .me = own_rank};
+                               .me = own_rank,
+                               .patience = RING_PATIENCE};
     return r;
 }
 
@@ -151,6 +152,11 @@ struct stream *stream_from(uint64_t comm, int32_t rank, int32_t tag, struct stre
 struct ring_in *streams_ring_from(int32_t rank)
 {
     return rank >= 0 && rank < ranks ? ring_of(&in, rank) : NULL;
+}
+
+struct ring_out *streams_ring_to(int32_t rank)
+{
+    return rank >= 0 && rank < ranks && out.rings[rank] ? ring_of(&out, rank) : NULL;
 }
 
 /* What goes beside a header: in the board, or told in full to another node. */

@@ -54,6 +54,8 @@ extern int32_t streams_self;
 /* The ring of what a rank sends us, made if need be; NULL: none to be had. For who brings headers
  * from other nodes. */
 struct ring_in *streams_ring_from(int32_t rank);
+/* The ring of what we send there; NULL: nothing was. */
+struct ring_out *streams_ring_to(int32_t rank);
 
 /* Messages to `rank` of the world, or from it; slow, to be kept by who asks. NULL: no headers there
  * (an unknown communicator, a rank without Loupe, streams_self). Beyond the cap it is *spare, filled in: not to

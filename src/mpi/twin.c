@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "mpi/twin.h"
 
-#include "mpi/stream.h"
+#include "mpi/answer.h"
+#include "mpi/word.h"
 
 #include "runtime/process.h"
 
@@ -30,6 +31,7 @@ static MPI_Comm ours;
 static bool opened;
 static const struct nodes *nodes;
 static struct twin *twins[TWINS_MAX];
+static struct twin **by_rank; /* the same, where there is one */
 static uint32_t twin_count, source_count;
 static uint64_t patience_ticks;
 static struct record_header *header;
@@ -44,6 +46,8 @@ static bool done(MPI_Request *request)
 
 static struct twin *to(int32_t rank)
 {
+    if (!by_rank || by_rank[rank])
+        return by_rank ? by_rank[rank] : NULL;
     struct twin *t =
         nodes->monitored[rank] && twin_count < TWINS_MAX ? pages_alloc(sizeof *t) : NULL;
     if (!t)
@@ -52,7 +56,7 @@ static struct twin *to(int32_t rank)
     t->end = ABI_REQUEST_NULL;
     for (int i = 0; i < RING_SLOTS; i++)
         t->requests[i] = ABI_REQUEST_NULL;
-    twins[twin_count++] = t;
+    twins[twin_count++] = by_rank[rank] = t;
     return t;
 }
 
@@ -107,10 +111,18 @@ static void send(struct twin *t, const struct ring_slot *slot, const struct path
 
 static void arrive(int32_t rank, struct ring_slot *slot, const struct path_told *told)
 {
+    slot->begin = clocks_arriving(rank, slot->begin);
+    if (slot->statement == RING_WORD) {
+        word_arrive(rank, slot, told);
+        return;
+    }
+    if (slot->statement == RING_ANSWER) {
+        answer_arrive(rank, slot, told);
+        return;
+    }
     struct ring_in *r = streams_ring_from(rank);
     if (!r || !r->far)
         return;
-    slot->begin = clocks_arriving(rank, slot->begin);
     ring_arrive(r, slot, told);
     if (header)
         header->carried++;
@@ -134,13 +146,13 @@ static bool fetch_one(void)
     return true;
 }
 
-static bool fetch(const struct ring_in *r, uint64_t since)
+static bool fetch(bool patience, uint64_t since)
 {
     int got = 0;
     while (opened && got < FETCH_MOST && fetch_one())
         got++;
     uint64_t waited = clock_since(since, clock_now());
-    return opened && (got ? waited < 4 * patience_ticks : r->patience && waited < patience_ticks);
+    return opened && (got ? waited < 4 * patience_ticks : patience && waited < patience_ticks);
 }
 
 static const struct ring_carrier carrier = {.to = to, .from = from, .send = send, .fetch = fetch};
@@ -149,10 +161,13 @@ void twins_open(MPI_Comm comm, const struct nodes *all, struct record_header *h)
 {
     ours = comm;
     nodes = all;
+    by_rank = pages_alloc((size_t)all->size * sizeof(struct twin *));
     header = h;
     patience_ticks = (uint64_t)(TWIN_WAIT_US * 1000.0 / (h ? h->tick_ns : 1));
     opened = true;
     ring_carrier = &carrier;
+    if (!shim_multiple)
+        words_open(all, patience_ticks);
 }
 
 /* The last message to each rank is synchronous. When all that was sent to anyone has been fetched,

@@ -3,6 +3,7 @@
  * Twins: headers of messages to other nodes, where there is no shared memory. Beside each message
  * goes a small one of ours, on a duplicate of MPI_COMM_WORLD, sent before it and never waited for.
  * The receiver fetches what has come when it wants a header (ring.h keeps what is not wanted yet).
+ * What hosts say of collectives (word.h) goes the same way.
  *
  * Full: at TWINS_MAX ranks of other nodes that one sends to, or receives from: no headers for
  * further ones. For each rank at most RING_SLOTS twins are on their way: every TWIN_STRIDEth is

@@ -124,25 +124,32 @@ class Hosts:
         return self.execute(0, self.mpirun(per_host) + [lt.built(program)] + [str(a) for a in args],
                             env)
 
-    def monitor(self, program, per_host, *args, env=None, skew="none", launch=(), apart=True):
+    def monitor(self, program, per_host, *args, env=None, skew="none", launch=(), apart=True,
+                options=(), direct=False):
         """`loupe run -- mpirun ...` on the first host; the others write run files of their own into
-        the working directory, if they are apart. `skew` is how wrong the second host's clock is,
-        `launch` are more options for mpirun."""
+        the working directory, if they are apart. `program`: a name, or a path that is the same on
+        all. `skew` is how wrong the second host's clock is, `launch` are more options for mpirun,
+        `options` for loupe run; `direct`: the launcher itself starts the program, so that its items
+        are known, and nobody keeps headers."""
         output = os.path.join(self.shared, "first.loupe")
         kept = os.path.join(self.shared, "kept")
         for file in glob.glob(os.path.join(self.shared, "*.loupe")):
             os.unlink(file)
         shutil.rmtree(kept, True)
         os.mkdir(kept)
-        program_words = [BESIDE, kept, skew, lt.built(program), *(str(a) for a in args)]
-        command = lt.loupe_command([*self.mpirun(per_host), *launch, *program_words], (), output)
+        named = not os.path.isabs(program)
+        before = [] if direct else [BESIDE, kept, skew]
+        path = lt.built(program) if named else program
+        program_words = [*before, path, *(str(a) for a in args)]
+        command = lt.loupe_command([*self.mpirun(per_host), *launch, *program_words], options,
+                                   output)
         result = self.execute(0, command, env)
         files = [output]
         for name in self.names[1:] if apart else ():
             files += lt.wait_for(
                 lambda name=name: glob.glob(os.path.join(self.shared, f"*-{name}.loupe"))) or []
         reports = [lt.report(file) for file in files if os.path.exists(file)]
-        return HostsRun(result, reports, program + ".c", _headers(kept))
+        return HostsRun(result, reports, program + ".c" if named else None, _headers(kept))
 
 
 def _headers(place):
@@ -164,7 +171,9 @@ def _add_nodes(into, more):
             continue
         old = known[place(node)]
         for key, value in node.items():
-            if isinstance(value, list) and key in old:
+            if value is None or old.get(key) is None:
+                continue
+            if isinstance(value, list):
                 old[key] += value
             elif key == "min_s":
                 old[key] = min(old[key], value)

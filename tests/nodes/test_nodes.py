@@ -11,6 +11,7 @@ import sys
 import hosts
 import loupetest as lt
 import models
+import pathtest as pt
 
 SHARED = lt.scratch("shared")
 ROUNDS = 20
@@ -171,6 +172,133 @@ def skewed_clocks(group):
           "the drift is what was put in, as far as the clocks allow", drift, clock_error, seconds)
 
 
+def certain(group, judge, what, program, per_host, *args, tries=5, **how):
+    """Runs it until `judge` has no complaints: where processors are busy, clocks cannot be compared
+    well, and words of another host may come too late."""
+    want = group.plain(program, per_host, *args)
+    wrong = ["not run"]
+    while wrong and tries:
+        tries -= 1
+        run = group.monitor(program, per_host, *args, **how)
+        lt.ok(run.code == 0, f"{what}: runs", run.result)
+        lt.equal(run.result.lines("checksum"), want.lines("checksum"), f"{what}: the same results")
+        wrong = judge(run)
+    lt.equal(wrong, [], f"{what}: as on one node")
+
+
+def sync_pairs(node):
+    return {(p["from"], p["rank"]): p["sync_s"] for p in node.get("peers", [])
+            if p.get("sync_s", 0) > 0}
+
+
+# Where rank 0 waits for the last rank, and whether that is certain: of a broadcast only once it is
+# known how long it takes.
+LATE = {"barrier": ("MPI_Barrier", True), "allreduce": ("MPI_Allreduce", True),
+        "bcast": ("MPI_Bcast", False), "reduce": ("MPI_Reduce", True),
+        "allgather": ("MPI_Allgather", True), "wait": ("MPI_Wait", True)}
+NAP_MS, NAPS = 50, 2
+
+
+def late_for_collectives(group, skew):
+    """Rank 1, on the other host, is late: how long rank 0 waits, and for whom."""
+    def judge(run):
+        clock = max(said["error_ns"] for said in run.headers.values()) * 1e-9
+        want, wrong = NAPS * NAP_MS * 1e-3, []
+        allowed = min(NAPS * clock, 0.2 * want)  # that bound is far off where processors are busy
+        for marker, (call, sure) in LATE.items():
+            node = run.at(marker, call)
+            sync = {r["rank"]: r.get("sync_s", 0) for r in node["ranks"]}
+            if not 0.7 * want - allowed <= sync[0] <= 3 * want or sync_pairs(node).get((0, 1), 0) < 0.99 * sync[0]:
+                wrong.append(f"@{marker}: waiting {sync}, {sync_pairs(node)}, clocks {clock}")
+            if sync[1] > 0.3 * want:
+                wrong.append(f"@{marker}: who is late waits {sync[1]}")
+            if node["sync_s"] > node["time_s"] + 1e-9 or (sure and node.get("uncertain", 0)):
+                wrong.append(f"@{marker}: {node}")
+        return wrong
+    certain(group, judge, f"a latecomer, skew {skew}", "latecomer", 1, NAP_MS, NAPS, skew=skew)
+
+
+def collectives(group):
+    late_for_collectives(group, "none")
+
+
+def collectives_by_wrong_clocks(group):
+    """50 ms behind: who believed that would see nobody late."""
+    late_for_collectives(group, "-50000000:50")
+
+
+def neighbours(group):
+    """Two ranks on each host, the last of all is late: each host hears of the other once, and all
+    of its ranks know."""
+    def judge(run):
+        wrong = []
+        for marker in ("barrier", "allreduce", "allgather"):
+            waited = sync_pairs(run.at(marker, LATE[marker][0]))
+            for rank in range(3):
+                mine = {peer: sync for (who, peer), sync in waited.items() if who == rank}
+                if mine.get(3, 0) < 0.5 * NAP_MS * 1e-3:
+                    wrong.append(f"@{marker}: rank {rank} waits for {mine}")
+        root = sync_pairs(run.at("reduce", "MPI_Reduce"))
+        if (0, 3) not in root or {who for who, _ in root} != {0}:
+            wrong.append(f"@reduce: {root}")
+        if {peer for _, peer in sync_pairs(run.at("bcast", "MPI_Bcast"))} != {3}:
+            wrong.append(f"@bcast: {sync_pairs(run.at('bcast', 'MPI_Bcast'))}")
+        return wrong
+    certain(group, judge, "neighbours", "latecomer", 2, NAP_MS, NAPS)
+
+
+def delays(group, rounds=6, calls=100, extra_us=200):
+    """What watching costs on one host makes the other wait: that is not in its time."""
+    wasted = 3 * rounds * calls * extra_us * 1e-6
+
+    def judge(run):
+        ranks = {r["rank"]: r for r in run.data["ranks"]}
+        wrong = [f"rank {r}: {of['time_s']} of {of['real_s']} s, where {wasted} s were wasted"
+                 for r, of in ranks.items() if of["time_s"] > of["real_s"] - 0.9 * wasted]
+        if abs(ranks[0]["time_s"] - ranks[1]["time_s"]) > 0.1 * wasted:
+            wrong.append(f"times {ranks[0]['time_s']} and {ranks[1]['time_s']}")
+        return wrong
+    certain(group, judge, "delays", "busy", 1, rounds, calls,
+            env={"LOUPE": f"extra-delay={extra_us}"})
+
+
+def rendezvous(group, late=3):
+    """Long and synchronous sends wait for a receiver on the other host that is late."""
+    def judge(run):
+        wrong = []
+        truth = [int(line.split()[2]) * 1e-9 for line in run.result.lines("waited")]
+        allowed = late * max(said["error_ns"] for said in run.headers.values()) * 1e-9
+        marks = ("send", "MPI_Send"), ("ssend", "MPI_Ssend"), ("wait", "MPI_Wait")
+        for (marker, call), waited in zip(marks, truth):
+            node = run.at(marker, call)
+            if abs(node["sync_s"] - waited) > min(allowed, 0.3 * waited) + 0.05 * waited + 1e-3 or \
+                    node.get("uncertain", 0) or set(sync_pairs(node)) != {(0, 1)}:
+                wrong.append(f"@{marker}: waited {waited} s, {node['sync_s']}, {sync_pairs(node)}, "
+                             f"{node.get('uncertain', 0)} uncertain, clocks {allowed}")
+        return wrong
+    certain(group, judge, "a late receiver", "patient", 1, NAP_MS, late, skew="-50000000:50")
+
+
+def path(group):
+    """6 rounds: 4 units on one host, 2 on the other, in turn; so the path goes to and fro. A wrong
+    rule is wrong in every run."""
+    program = os.path.join(SHARED, "imbalance")
+    shutil.copy(pt.build("imbalance"), program)
+    want = pt.expected(24, {"much": (24, 24, 12), "little": (0, 0, 24)})
+    for _ in range(pt.ROUNDS):
+        run = group.monitor(program, 1, direct=True,
+                            options=["--critical-path", "--items", "much,little"])
+        lt.ok(run.code == 0, "imbalance: runs", run.result)
+        figures = pt.Figures(want)
+        figures.add(pt.path_of(run.reports[0]))
+        if figures.all_right():
+            break
+    figures.check("two hosts")
+    lengths = [pt.path_of(report)["length_s"] for report in run.reports]
+    lt.ok(len(lengths) == 2 and abs(lengths[0] - lengths[1]) < 0.02 * lengths[0],
+          "both hosts have the same path", lengths)
+
+
 def killed():
     """Nothing stays when the process that made hosts is killed."""
     shared = lt.scratch("killed")
@@ -218,7 +346,9 @@ def main():
                 named.__name__ = function.__name__
                 return named
             lt.main(test(apart), test(plain), test(counts), test(headers), test(flood),
-                    test(shared_directory), test(straight_clocks), test(skewed_clocks), killed)
+                    test(shared_directory), test(straight_clocks), test(skewed_clocks),
+                    test(collectives), test(collectives_by_wrong_clocks), test(neighbours),
+                    test(delays), test(rendezvous), test(path), killed)
     except hosts.Unavailable as reason:
         lt.skip_all(str(reason))
 

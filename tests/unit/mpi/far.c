@@ -2,7 +2,7 @@
 /* Headers to another node: what is carried, comes late, or is lost. The carrier here is an array,
  * and one process is both ends: what it sends to rank 1 comes back as if from rank 1. */
 #include "lib/tap.h"
-#include "mpi/stream.h"
+#include "mpi/answer.h"
 
 enum { COMM = 7000, WIRE = 4096 };
 
@@ -33,16 +33,19 @@ static void carry(struct twin *t, const struct ring_slot *slot, const struct pat
         wire[put++] = *slot;
 }
 
-static bool fetch(const struct ring_in *r, uint64_t since)
+static bool fetch(bool patience, uint64_t since)
 {
     bool any = false;
     (void)since;
     polls++;
     for (; got < put && got < deliver; got++) {
-        ring_arrive(streams_ring_from(1), &wire[got], NULL);
+        if (wire[got].statement == RING_ANSWER)
+            answer_arrive(1, &wire[got], NULL);
+        else
+            ring_arrive(streams_ring_from(1), &wire[got], NULL);
         any = true;
     }
-    return any || (r->patience && ++asked < 3);
+    return any || (patience && ++asked < 3);
 }
 
 static const struct ring_carrier carrier = {.to = to, .from = from, .send = carry, .fetch = fetch};
@@ -156,6 +159,40 @@ static void silence(void)
     ok(polls - before > 1, "and the next is waited for again");
 }
 
+/* Receives that were posted, of which the sender of their messages hears. */
+static void answers(void)
+{
+    struct stream spare, other, *out = stream_to(COMM, 1, 9, &spare),
+                                *in = stream_from(COMM, 1, 9, &other);
+    struct header h = {0};
+    deliver = WIRE;
+    asked = 0;
+    answer_publish(&loupe_nobody, in, 1, 500, -7);
+    answer_publish(&loupe_nobody, in, 2, 900, 11);
+    ok(answer_read(out, 2, 1 << 20, 1000, &h) == ANSWER_THERE && h.begin == 900 && h.delay == 11,
+       "an answer comes back");
+    ok(answer_read(out, 1, 1 << 20, 1000, &h) == ANSWER_THERE && h.begin == 500 && h.delay == -7,
+       "whichever is asked for");
+    ok(answer_read(out, 2, 1 << 20, 800, &h) == ANSWER_THERE && h.begin == 800,
+       "clocks that say it was posted after the send has ended are wrong");
+    deliver = put;
+    answer_publish(&loupe_nobody, in, 3, 1000, 0);
+    ok(answer_read(out, 3, 1 << 20, 2000, &h) == ANSWER_NONE, "one that is late is not there");
+    for (int i = 0; i < RING_PATIENCE; i++) {
+        asked = 0;
+        (void)answer_read(out, 3, 1 << 20, 2000, &h);
+    }
+    polls = 0;
+    ok(answer_read(out, 3, 1 << 20, 2000, &h) == ANSWER_NONE && polls == 1,
+       "and waited for a few times only");
+    deliver = WIRE;
+    answer_publish(&loupe_nobody, in, 4 + ANSWERS, 3000, 0);
+    ok(answer_read(out, 4, 1 << 20, 4000, &h) == ANSWER_NONE,
+       "that of another message is not taken for it");
+    ok(answer_read(out, 3, 1 << 20, 2000, &h) == ANSWER_THERE && h.begin == 1000,
+       "the late one is there in the end");
+}
+
 int main(void)
 {
     ring_carrier = &carrier;
@@ -166,5 +203,6 @@ int main(void)
     too_many();
     withdrawn();
     silence();
+    answers();
     return tap_done();
 }
