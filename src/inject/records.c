@@ -93,6 +93,8 @@ struct preparing {
     struct process *process;
     struct wanted_list *wanted;
     struct dynamic_entry entry;
+    struct emit_record **records; /* of each module, by function: until all is inserted */
+    size_t record_count, record_room;
 };
 
 /* The procedures of one module that are wanted. */
@@ -290,8 +292,7 @@ static void fill_unit(const struct preparing *p, const struct selection *s,
     memcpy(&unit->unit.where, &p->entry.where, sizeof p->entry.where);
 }
 
-static int make_unit(const struct preparing *p, const struct selection *s,
-                     struct session_error *error)
+static int make_unit(struct preparing *p, const struct selection *s, struct session_error *error)
 {
     size_t bytes = sizeof(struct dynamic_unit) + s->sites * sizeof(uint64_t);
     uint64_t remote = 0;
@@ -310,10 +311,16 @@ static int make_unit(const struct preparing *p, const struct selection *s,
                             "process %d: its runtime does not take the probes of %s: %s",
                             (int)process->pid, s->loaded->path,
                             err < 0 ? strerror(-err) : "it has too many");
+    struct emit_record *records = xcalloc(s->code->function_count + 1, sizeof *records);
+    *VEC_PUSH(p->records, p->record_count, p->record_room) = records;
     for (size_t i = 0; i < p->wanted->count; i++) {
         struct wanted *w = &p->wanted->list[i];
-        if (w->loaded == s->loaded && w->point && !w->left_out)
-            w->record = record_of(p, s, w->point->function, remote, (uint32_t)unit->unit.index);
+        if (w->loaded != s->loaded || !w->point || w->left_out)
+            continue;
+        struct emit_record *r = &records[w->point->function];
+        if (!r->unit)
+            *r = record_of(p, s, w->point->function, remote, (uint32_t)unit->unit.index);
+        w->record = r;
     }
     return 0;
 }
@@ -359,22 +366,22 @@ static int read_entry(struct preparing *p, struct session_error *error)
 static int prepare(void *data, struct session *session, struct wanted_list *wanted,
                    struct session_error *error)
 {
-    struct preparing p = *(struct preparing *)data;
-    p.session = session;
+    struct preparing *p = data;
+    p->session = session;
     for (size_t i = 0; i < session->process_count; i++) {
-        p.process = &session->processes[i];
-        p.wanted = &wanted[i];
-        if (p.process->gone || !p.wanted->count)
+        p->process = &session->processes[i];
+        p->wanted = &wanted[i];
+        if (p->process->gone || !p->wanted->count)
             continue;
-        int err = read_entry(&p, error);
-        for (size_t k = 0; err == 0 && k < p.process->loaded_count; k++) {
-            struct loaded *l = p.process->loaded[k];
+        int err = read_entry(p, error);
+        for (size_t k = 0; err == 0 && k < p->process->loaded_count; k++) {
+            struct loaded *l = p->process->loaded[k];
             const struct code *code = NULL;
-            for (size_t n = 0; n < p.wanted->count && !code; n++)
-                if (p.wanted->list[n].loaded == l)
-                    code = p.wanted->list[n].code;
+            for (size_t n = 0; n < p->wanted->count && !code; n++)
+                if (p->wanted->list[n].loaded == l)
+                    code = p->wanted->list[n].code;
             if (code)
-                err = prepare_module(&p, l, code, error);
+                err = prepare_module(p, l, code, error);
         }
         if (err < 0)
             return err;
@@ -482,5 +489,8 @@ int records_insert(struct session *session, const struct records_runtime *runtim
         *handle = added.handle;
     }
     session_report_free(&report);
+    for (size_t i = 0; i < preparing.record_count; i++)
+        free(preparing.records[i]);
+    free(preparing.records);
     return err;
 }

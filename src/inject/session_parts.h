@@ -144,7 +144,7 @@ struct wanted {
     bool left_out;
     size_t code_bytes;
     bool trap, relay;
-    struct emit_record record;
+    const struct emit_record *record; /* in place of actions; NULL: none */
 };
 struct wanted_list {
     struct wanted *list;

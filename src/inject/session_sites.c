@@ -153,8 +153,9 @@ static size_t new_spans(struct wanted_list *wanted, const struct insertion *adde
                                .actions = added->spec->requests[w->request].actions,
                                .handle = added->handle,
                                .request = w->request,
-                               .first_variable = added->first_variable,
-                               .record = w->record};
+                               .first_variable = added->first_variable};
+        if (w->record)
+            use.record = *w->record;
         spans[count] = span_of(w->loaded, use);
         spans[count++].wanted = w;
     }
