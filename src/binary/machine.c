@@ -232,6 +232,7 @@ int machine_read(struct tables *tables, const char *path, bool all, struct machi
         m.reader = inlined_open(&m.module);
         find_facts(&m, facts);
         make_all(&m, facts);
+        machine_name_loops(tables, m.binary);
     }
     inlined_close(m.reader);
     lines_free(m.lines);

@@ -93,6 +93,9 @@ void machine_call(struct machine_maker *m, struct machine_nodes *x, const struct
 /* The call of a procedure that was inlined. */
 void machine_inlined_call(struct machine_maker *m, struct machine_nodes *x, uint32_t scope);
 
+/* machine_source.c: "for", "while" and "do" by the source, where it is there. */
+void machine_name_loops(const struct tables *tables, const char *binary);
+
 /* machine_names.c */
 bool machine_glue(const char *name);             /* of start files and compilers */
 bool machine_hidden(const char *name);           /* calls that nobody has written */

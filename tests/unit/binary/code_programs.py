@@ -167,6 +167,12 @@ def check_asm(f):
         point = next(p for p in f[name].points if p["kind"] == "exit")
         ok(point["way"] == "short" and point["bytes"] <= length and
            point["relay_bytes"] >= 5, f"asm: {name}: a short jump and a relay", point)
+    entry, leave = f["over_soon"].points
+    ok(entry["bytes"] == 8 and (leave["way"], leave["window"], leave["bytes"]) ==
+       ("jump", entry["window"], 8), "asm: a return that comes soon is in the entry's window",
+       f["over_soon"].points)
+    ok(f["over_later"].points[0]["bytes"] == 7, "asm: one that others jump to is not",
+       f["over_later"].points)
     ok(f["described"].whole and f["described"].count("exit") == 1,
        "asm: a long expression in the unwind table is passed over", f["described"].points)
     held = f["held_leaf"].points[0]["live"]

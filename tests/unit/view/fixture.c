@@ -20,23 +20,30 @@ static const struct {
     uint64_t offset;
     struct resolver_place place;
 } known[] = {
-    {0x1010, {"main", "src/main.c", 21, NULL, NULL, NULL}},
-    {0x1020, {"main", "src/main.c", 64, NULL, NULL, NULL}},
-    {0x1100, {"exchange", "src/halo.c", 40, NULL, NULL, NULL}},
-    {0x1110, {"exchange", "src/halo.c", 41, NULL, NULL, NULL}},
-    {0x1120, {"exchange", "src/halo.c", 44, NULL, NULL, NULL}},
-    {0x1200, {"solve", "src/solver.c", 88, NULL, NULL, NULL}},
-    {0x1210, {"solve", "src/solver.c", 88, NULL, NULL, NULL}}, /* the loop was unrolled */
-    {0x1300, {"norm", "src/norm.h", 12, "src/solver.c:95 < src/main.c:50", "main", NULL}},
-    {0x1400, {"write_out", "src/out.c", 7, NULL, NULL, NULL}},
-    {0x1500, {"symbol_only", NULL, 0, NULL, NULL, NULL}},
-    {0x1510, {"symbol_only", NULL, 0, NULL, NULL, NULL}},
+    {0x1010, {.procedure = "main", .file = "src/main.c", .line = 21}},
+    {0x1020, {.procedure = "main", .file = "src/main.c", .line = 64}},
+    {0x1100, {.procedure = "exchange", .file = "src/halo.c", .line = 40}},
+    {0x1110, {.procedure = "exchange", .file = "src/halo.c", .line = 41}},
+    {0x1120, {.procedure = "exchange", .file = "src/halo.c", .line = 44}},
+    {0x1200, {.procedure = "solve", .file = "src/solver.c", .line = 88}},
+    {0x1210,
+     {.procedure = "solve", .file = "src/solver.c", .line = 88}}, /* the loop was unrolled */
+    {0x1300,
+     {.procedure = "norm",
+      .file = "src/norm.h",
+      .line = 12,
+      .inlined = "src/solver.c:95 < src/main.c:50",
+      .outer = "main"}},
+    {0x1400, {.procedure = "write_out", .file = "src/out.c", .line = 7}},
+    {0x1500, {.procedure = "symbol_only"}},
+    {0x1510, {.procedure = "symbol_only"}},
     {0x1600,
-     {"größe_der_sehr_langen_prozedur_deren_name_kein_ende_nehmen_will",
-      "quellen/überall/レイヤー/実装/berechnung.cpp", 123456, NULL, NULL, NULL}},
-    {0x1610, {"evil\033[31m\xff\xfe", "bad\x80name.c", 3, NULL, NULL, NULL}},
-    {0x1700, {"left", "a/same.c", 5, NULL, NULL, NULL}},
-    {0x1710, {"right", "b/same.c", 5, NULL, NULL, NULL}},
+     {.procedure = "größe_der_sehr_langen_prozedur_deren_name_kein_ende_nehmen_will",
+      .file = "quellen/überall/レイヤー/実装/berechnung.cpp",
+      .line = 123456}},
+    {0x1610, {.procedure = "evil\033[31m\xff\xfe", .file = "bad\x80name.c", .line = 3}},
+    {0x1700, {.procedure = "left", .file = "a/same.c", .line = 5}},
+    {0x1710, {.procedure = "right", .file = "b/same.c", .line = 5}},
 };
 
 struct resolver *resolver_new(void)
