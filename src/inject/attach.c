@@ -295,14 +295,9 @@ int attach_redirect(struct attach *a, struct target_pause *pause, struct attach_
 static bool seize_again(struct process *p)
 {
     enum { ATTEMPTS = 20, NAP_US = 50 * 1000 }; /* somebody else may be looking at it */
-    struct target_error why;
-    for (int i = 0; !p->target && !p->ended && i < ATTEMPTS; i++) {
-        int err = target_attach(p->pid, &p->target, &why);
-        if (err == -ESRCH)
-            p->ended = true;
-        else if (err)
+    for (int i = 0; !p->target && !p->ended && i < ATTEMPTS; i++)
+        if (process_seize(p) && !p->ended)
             usleep(NAP_US);
-    }
     return p->target;
 }
 

@@ -208,7 +208,7 @@ def killed(job):
 def silence():
     job = Job(2)
     job.tell("silent")
-    time.sleep(0.1)  # a call may just be going on
+    time.sleep(0.5)  # a call may just be going on
     run = Attached(job.process.pid, "--wait", "0.3").result()
     lt.ok(run.code == 125 and "has not called MPI" in run.result.err,
           "who does not call MPI is not waited for longer than allowed", run.result)
