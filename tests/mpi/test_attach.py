@@ -189,7 +189,8 @@ def again_and_again():
     killed(job)
     job.end("attached to again and again")
     loupe("collect")
-    lt.equal(lt.left_behind(), [], "no segment is left behind")
+    # A job that was just being made when loupe was killed is removed after some minutes.
+    lt.equal([f for f in lt.left_behind() if "/.new-" not in f], [], "no segment is left behind")
 
 
 def killed(job):
