@@ -234,16 +234,15 @@ static void let_go(struct attaching *a)
                  lost, lost == 1 ? "" : "es");
 }
 
-/* What was measured ends before the program is stopped for letting go: no stop is in its times. */
 static int collect(struct attaching *a, bool running)
 {
     struct run *run = NULL;
     char *path = NULL;
-    int err = load_live(a->job, &run);
-    if (running) {
+    if (running)
         let_go(a);
+    int err = load_live(a->job, &run);
+    if (running)
         control_each(a->job, false, switch_off, NULL);
-    }
     if (!err)
         err = save_run(a->job, run, settings.force, NULL, &path);
     if (run && !settings.quiet)

@@ -222,12 +222,16 @@ struct beginning {
     size_t count;
 };
 
+static uint64_t ticks_now(uint32_t clock)
+{
+    return clock == RECORD_CLOCK_TSC ? __builtin_ia32_rdtsc() : attach_now_ns();
+}
+
 static void set_beginning(void *data)
 {
     const struct beginning *b = data;
-    uint64_t ns = attach_now_ns(), ticks = __builtin_ia32_rdtsc();
     for (size_t i = 0; i < b->count; i++)
-        b->words[i]->to = b->clocks[i] == RECORD_CLOCK_TSC ? ticks : ns;
+        b->words[i]->to = ticks_now(b->clocks[i]);
 }
 
 static void add_moment(struct slot_changes *c, size_t i, uint64_t address, uint64_t from,
@@ -295,15 +299,21 @@ int attach_redirect(struct attach *a, struct target_pause *pause, struct attach_
 static bool seize_again(struct process *p)
 {
     enum { ATTEMPTS = 20, NAP_US = 50 * 1000 }; /* somebody else may be looking at it */
-    struct target_error why;
-    for (int i = 0; !p->target && !p->ended && i < ATTEMPTS; i++) {
-        int err = target_attach(p->pid, &p->target, &why);
-        if (err == -ESRCH)
-            p->ended = true;
-        else if (err)
+    for (int i = 0; !p->target && !p->ended && i < ATTEMPTS; i++)
+        if (process_seize(p) && !p->ended)
             usleep(NAP_US);
-    }
     return p->target;
+}
+
+/* What is measured ends here: the stop that follows is not in it, nor what comes then. If the
+ * measurement was off, it has ended before. */
+static void add_end(struct slot_changes *c, struct attach *a, size_t i)
+{
+    struct process *p = &a->processes[i];
+    struct record_header h;
+    if (p->header && p->target && !target_read(p->target, p->header, &h, sizeof h))
+        slot_changes_add(c, i, UINT32_MAX, p->header + offsetof(struct record_header, off_since), 0,
+                         ticks_now(h.clock));
 }
 
 int attach_restore(struct attach *a)
@@ -319,6 +329,8 @@ int attach_restore(struct attach *a)
             if (s->now)
                 slot_changes_add(&c, i, (uint32_t)k, s->address, s->now, s->original);
         }
+    for (size_t i = 0; i < a->count; i++)
+        add_end(&c, a, i);
     if (slot_changes_make(&c, a, NULL, NULL, true, NULL))
         lost = (int)attach_living(a);
     slot_changes_free(&c);

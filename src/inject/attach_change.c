@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -14,6 +15,23 @@ uint64_t attach_now_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+int process_seize(struct process *p)
+{
+    struct target_error why;
+    struct attach_block b;
+    int err = target_attach(p->pid, &p->target, &why);
+    if (!err && (target_read(p->target, p->block_remote, &b, sizeof b) || b.magic != ATTACH_MAGIC ||
+                 b.header != p->header)) {
+        process_let_go(p); /* another one that has got its number */
+        err = -ESRCH;
+    }
+    if (err)
+        p->target = NULL;
+    if (err == -ESRCH)
+        p->ended = true;
+    return err;
 }
 
 void process_let_go(struct process *p)

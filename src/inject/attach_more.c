@@ -53,13 +53,10 @@ static int redirect_more(struct attach *a, size_t i)
 {
     struct process *p = &a->processes[i];
     size_t from = p->slot_count;
-    struct target_error why;
     struct slot_changes c;
     int found = 0;
-    if (target_attach(p->pid, &p->target, &why)) {
-        p->target = NULL;
+    if (process_seize(p))
         return -EAGAIN;
-    }
     if (process_look(&a->files, p) == 0 && p->slot_count > from) {
         struct holding h = {0};
         tell_more(p, from);

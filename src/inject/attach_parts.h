@@ -94,6 +94,8 @@ int slot_changes_make(struct slot_changes *c, struct attach *a, void (*last)(voi
 void slot_changes_free(struct slot_changes *c);
 
 bool process_lives(struct process *p);
+/* Attaches to it again, once it is redirected; -ESRCH: it has ended, whoever has its number now. */
+int process_seize(struct process *p);
 void process_let_go(struct process *p);
 uint64_t attach_now_ns(void);
 

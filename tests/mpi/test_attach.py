@@ -189,7 +189,8 @@ def again_and_again():
     killed(job)
     job.end("attached to again and again")
     loupe("collect")
-    lt.equal(lt.left_behind(), [], "no segment is left behind")
+    # A job that was just being made when loupe was killed is removed after some minutes.
+    lt.equal([f for f in lt.left_behind() if "/.new-" not in f], [], "no segment is left behind")
 
 
 def killed(job):
@@ -208,7 +209,7 @@ def killed(job):
 def silence():
     job = Job(2)
     job.tell("silent")
-    time.sleep(0.1)  # a call may just be going on
+    time.sleep(0.5)  # a call may just be going on
     run = Attached(job.process.pid, "--wait", "0.3").result()
     lt.ok(run.code == 125 and "has not called MPI" in run.result.err,
           "who does not call MPI is not waited for longer than allowed", run.result)
