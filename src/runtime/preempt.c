@@ -14,6 +14,7 @@ enum {
     LOOK_EVERY = 1 << 22, /* ticks: 1.4 to 2 ms */
     READ_EVERY = 1 << 28, /* the same of schedstat: a tenth of a second */
     COST_MOST = 1 << 17,  /* of a look: 40 to 60 us */
+    WOKEN_LATE = 1 << 18, /* what takes longer than that is no waking up */
     RATIO_SHIFT = 16
 };
 
@@ -147,6 +148,21 @@ __attribute__((no_caller_saved_registers)) void preempt_look(void)
 {
     if (loupe_tls.self)
         look(loupe_tls.self, false);
+}
+
+void preempt_woken(struct thread *t, uint64_t since)
+{
+    struct preempt *p = &t->preempt;
+    uint64_t now = clock_now(), late = clock_since(since, now);
+    if (!p->known || !p->waited || late < WOKEN_LATE)
+        return;
+    uint64_t waited = waited_ns(), known = p->waited + p->found_ns;
+    uint64_t wall = clock_since(p->wall, clock_ns(CLOCK_MONOTONIC));
+    uint64_t ratio = (clock_since(p->ticks, now) << RATIO_SHIFT) / (wall | 1);
+    uint64_t ns = clock_since(known, waited), ticks = ns * ratio >> RATIO_SHIFT;
+    p->found_ns += ns;
+    add(t, ticks < late ? ticks : late, 0);
+    spent(t, now);
 }
 
 void preempt_wait(struct thread *t)

@@ -48,6 +48,9 @@ void preempt_look(void) __attribute__((no_caller_saved_registers));
  * where measurement begins again. */
 void preempt_wait(struct thread *t);
 void preempt_start(struct thread *t) EXPORT_AS(preempt_start);
+/* It was blocked, and others let it go on at `since`, real: if that is long ago, it has waited for
+ * a processor since then, which schedstat knows. Of threads of a process; MPIs mostly spin. */
+void preempt_woken(struct thread *t, uint64_t since);
 /* It ends, or measurement does: the last look. */
 void preempt_end(struct thread *t) EXPORT_AS(preempt_end);
 

@@ -5,11 +5,14 @@
  * that processes share is not known here.
  *
  * A round's two moments, real and virtual, are the greatest of its threads'. Those of a later round
- * are later, so four rounds take turns in their places, and nothing is ever set back.
+ * are later, so four rounds take turns in their places, and nothing is ever set back. Of the paths
+ * that its threads bring (thread_path.h) a round has one, merged; it is there once some thread has
+ * brought one. Whose turn it was to write it is lost when the lock is not to be had.
  */
 #include "runtime/thread_delay.h"
 
 #include "runtime/process.h"
+#include "runtime/thread_path.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,8 +27,15 @@ struct round {
     int64_t real, ideal;
 };
 
+struct round_path {
+    uint64_t round; /* whose it is, plus 1 */
+    struct path_told told;
+};
+
 static struct barrier {
-    const void *address; /* NULL: free */
+    const void *address;      /* NULL: free */
+    uint32_t lock;            /* of the paths */
+    struct round_path *paths; /* NULL: none was brought yet; kept for the next barrier here */
     uint32_t threads;
     uint64_t arrivals;
     struct round rounds[ROUNDS];
@@ -61,6 +71,8 @@ static void made(const void *address, unsigned threads)
             continue;
         b->threads = threads;
         b->arrivals = 0;
+        for (uint32_t r = 0; b->paths && r < ROUNDS; r++)
+            b->paths[r].round = 0;
         memset(b->rounds, 0, sizeof b->rounds);
         __atomic_store_n(&b->address, address, __ATOMIC_RELEASE);
         return;
@@ -70,6 +82,41 @@ static void made(const void *address, unsigned threads)
 void barrier_forget_all(void)
 {
     memset(barriers, 0, sizeof barriers);
+}
+
+/* The calling thread's path, for those of the round. */
+static void bring_path(struct barrier *b, uint64_t round, const struct party *self)
+{
+    struct path_told told;
+    thread_path_tell(&told);
+    if (!told.generation || !table_lock(&b->lock))
+        return;
+    if (!b->paths) {
+        struct round_path *paths = arena_alloc(ROUNDS * sizeof *paths);
+        for (uint32_t r = 0; paths && r < ROUNDS; r++)
+            paths[r].round = 0;
+        __atomic_store_n(&b->paths, paths, __ATOMIC_RELEASE);
+    }
+    struct round_path *p = b->paths ? &b->paths[round % ROUNDS] : NULL;
+    if (p && p->round != round + 1) {
+        p->round = round + 1;
+        p->told.generation = 0;
+    }
+    if (p)
+        thread_path_merge(&p->told, &told);
+    table_unlock(&b->lock);
+    party_spent(self);
+}
+
+static void take_path(struct barrier *b, uint64_t round, struct path_told *told)
+{
+    told->generation = 0;
+    if (!__atomic_load_n(&b->paths, __ATOMIC_ACQUIRE) || !table_lock(&b->lock))
+        return;
+    const struct round_path *p = &b->paths[round % ROUNDS];
+    if (p->round == round + 1 && p->told.generation)
+        memcpy(told, &p->told, path_told_bytes(p->told.items));
+    table_unlock(&b->lock);
 }
 
 static void raise_to(int64_t *greatest, int64_t value)
@@ -102,6 +149,9 @@ static void leave(struct barrier *b, uint64_t round, const struct party *self)
         return;
     meeting_join(&m, real, real - ideal, 0);
     party_met(self, &m);
+    struct path_told told;
+    take_path(b, round, &told);
+    thread_path_join(&told, &m);
 }
 
 /* Of whoever shares it with other processes not all arrivals would be seen. */
@@ -158,6 +208,8 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
     if (!meets)
         self = party_now(); /* inside an event: it is of the round all the same */
     uint64_t round = arrive(b, &self);
+    if (meets)
+        bring_path(b, round, &self);
     int result = next(barrier);
     if (meets && (result == 0 || result == PTHREAD_BARRIER_SERIAL_THREAD))
         leave(b, round, &self);

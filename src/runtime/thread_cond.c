@@ -6,6 +6,7 @@
  * or the time was up) nobody was met.
  */
 #include "runtime/thread_delay.h"
+#include "runtime/thread_path.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,6 +19,7 @@ struct signal {
     struct party by;
     bool all;   /* broadcast */
     bool taken; /* by the one that it woke up */
+    bool has_path;
 };
 
 /* There is one where a thread has waited: signals for nobody need not be known. */
@@ -26,6 +28,7 @@ struct cond {
     int64_t used;        /* when somebody began to wait last */
     uint32_t count;      /* of signals; the last ones are kept */
     struct signal signals[SIGNALS];
+    struct path_told *paths; /* of those who signalled; NULL: none has had one. Stays here */
 };
 
 static struct {
@@ -47,7 +50,7 @@ static struct cond *add(uint32_t set, const void *address)
     for (int i = 1; i < WAYS && c->address; i++)
         if (!sets[set].ways[i].address || sets[set].ways[i].used < c->used)
             c = &sets[set].ways[i];
-    *c = (struct cond){.address = address};
+    *c = (struct cond){.address = address, .paths = c->paths};
     return c;
 }
 
@@ -88,25 +91,44 @@ static int woken(bool meets, const struct party *self, const void *address, int 
     struct cond *c = find(set, address);
     const struct signal *s = c ? awaited(c, self->at) : NULL;
     struct party by = s ? s->by : *self;
+    struct path_told told;
+    told.generation = 0;
+    if (s && s->has_path)
+        memcpy(&told, &c->paths[s - c->signals], path_told_bytes(c->paths[s - c->signals].items));
     table_unlock(&sets[set].lock);
     if (s) {
         struct meeting m = meeting_begin(self->at, self->delay);
         meeting_join(&m, by.at, by.delay, 0);
         party_met(self, &m);
+        thread_path_join(&told, &m);
     }
     return result;
+}
+
+/* The path of who signals, beside the signal. */
+static void signal_path(struct cond *c, uint32_t place, const struct path_told *told)
+{
+    if (told->generation && !c->paths)
+        c->paths = arena_alloc(SIGNALS * sizeof *c->paths);
+    c->signals[place].has_path = told->generation && c->paths;
+    if (c->signals[place].has_path)
+        memcpy(&c->paths[place], told, path_told_bytes(told->items));
 }
 
 static void signalled(const void *address, bool all)
 {
     struct party self;
+    struct path_told told;
     uint32_t set = table_hash((uintptr_t)address, SETS);
-    if (!delay_passes() || !find(set, address) || !party_begin(&self) ||
-        !table_lock(&sets[set].lock))
+    if (!delay_passes() || !find(set, address) || !party_begin(&self))
+        return;
+    thread_path_tell(&told);
+    if (!table_lock(&sets[set].lock))
         return;
     struct cond *c = find(set, address);
     if (c) {
         c->signals[c->count % SIGNALS] = (struct signal){.by = self, .all = all};
+        signal_path(c, c->count % SIGNALS, &told);
         c->count = c->count == UINT32_MAX ? SIGNALS : c->count + 1;
     }
     table_unlock(&sets[set].lock);

@@ -101,8 +101,7 @@ static int joined(bool meets, const struct party *self, pthread_t thread, int re
         struct meeting m = meeting_begin(self->at, self->delay);
         meeting_join(&m, end.at, end.delay, 0);
         party_met(self, &m);
-        if (told.generation)
-            thread_path_join(&told, m.own, meeting_wait(&m));
+        thread_path_join(&told, &m);
     }
     return result;
 }

@@ -22,16 +22,46 @@ static void grow(struct thread_path *p)
     p->at = now;
 }
 
-void thread_path_give(struct thread_path *p)
+void thread_path_tell(struct path_told *told)
 {
     struct thread *t = loupe_tls.self;
-    p->told.generation = 0;
+    told->generation = 0;
     if (t && t->path) {
-        path_tell(t, virtual_now(), &p->told);
+        path_tell(t, virtual_now(), told);
     } else if (!t && own && own->told.generation) {
         grow(own);
-        p->told = own->told;
+        memcpy(told, &own->told, path_told_bytes(own->told.items));
     }
+}
+
+void thread_path_give(struct thread_path *p)
+{
+    thread_path_tell(&p->told);
+}
+
+static int64_t without(const struct path_told *told, uint32_t item)
+{
+    return told->length - told->item[item].share + told->item[item].excess;
+}
+
+void thread_path_merge(struct path_told *told, const struct path_told *other)
+{
+    int32_t newer = (int32_t)(other->generation - told->generation);
+    if (!other->generation || (told->generation && newer < 0))
+        return;
+    if (!told->generation || newer > 0) {
+        memcpy(told, other, path_told_bytes(other->items));
+        return;
+    }
+    bool longer = other->length > told->length;
+    const struct path_told *longest = longer ? other : told;
+    for (uint32_t i = 0; i < told->items; i++) {
+        int64_t one = without(told, i), two = without(other, i);
+        told->item[i] = longest->item[i];
+        told->item[i].excess = (one > two ? one : two) - (longest->length - longest->item[i].share);
+    }
+    if (longer)
+        memcpy(told, other, offsetof(struct path_told, item));
 }
 
 void thread_path_begin(struct thread_path *p)
@@ -59,19 +89,22 @@ const struct path_told *thread_path_end(struct thread *t)
     return own->told.generation ? &own->told : NULL;
 }
 
-void thread_path_join(const struct path_told *told, int64_t at, int64_t waited)
+void thread_path_join(const struct path_told *told, const struct meeting *m)
 {
     struct thread *t = loupe_tls.self;
+    int64_t waited = meeting_wait(m);
     if (t) {
-        path_meet(t, at, told);
-        if (t->path)
+        path_meet(t, m->own, told);
+        if (t->path) {
             path_waited(t, waited);
+            preempt_woken(t, (uint64_t)m->real);
+        }
     } else if (own) {
         grow(own);
         if (waited > 0 && own->told.generation)
             own->told.length -= waited;
-        if (!own->told.generation || own->told.length < told->length)
-            own->told = *told;
+        if (told->generation && (!own->told.generation || own->told.length < told->length))
+            memcpy(&own->told, told, path_told_bytes(told->items));
     }
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The critical path between the threads of a process: a new one begins with the path of who starts
- * it, and who joins it meets the path that it had come to. As delay is passed on (thread_delay.h),
- * and with the same tables. What is not met: barriers, condition variables, mutexes; their waiting
- * counts as the thread's own time.
+ * it, and who joins it meets the path that it had come to; those of a round of a barrier meet, and
+ * who is woken up by a condition variable meets who signalled. As delay is passed on
+ * (thread_delay.h), and with the same tables. What is not met: mutexes; waiting for them counts as
+ * the thread's own time.
  *
  * A thread without a block has a path too: the one that it began with, longer by its own time. It
  * has entered no items. If it joins another, it goes on with the longer path of the two.
@@ -11,6 +12,7 @@
 #ifndef LOUPE_RUNTIME_THREAD_PATH_H
 #define LOUPE_RUNTIME_THREAD_PATH_H
 
+#include "runtime/delay.h"
 #include "runtime/path.h"
 
 /* Where a new thread finds what it begins with, and leaves what it has come to. Lives as long as
@@ -28,8 +30,14 @@ void thread_path_begin(struct thread_path *p);
 void thread_path_first(struct thread *t);
 /* It is about to end; `t`: and to give up its block. NULL: it has no path. */
 const struct path_told *thread_path_end(struct thread *t);
-/* It has met one that ended, in a call that began at virtual moment `at` and waited so long. */
-void thread_path_join(const struct path_told *told, int64_t at, int64_t waited);
+/* As the calling thread's path is now, for those who will meet it; of generation 0: there is none.
+ */
+void thread_path_tell(struct path_told *told);
+/* What has met both has met this: the longest path, and the longest without each item. */
+void thread_path_merge(struct path_told *told, const struct path_told *other);
+/* It has met one (of generation 0: without a path), in a call that is over; `m`: when it began,
+ * when the other was there. */
+void thread_path_join(const struct path_told *told, const struct meeting *m);
 void thread_path_forget(void); /* in a forked child */
 
 #endif

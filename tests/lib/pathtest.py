@@ -5,8 +5,8 @@ tests/programs/path, runs of them, and what they ask.
 Times on a machine that others use are noisy: a thread that could run and has no processor is late, and
 how much of that is on the path is known in part only. So runs go on until one is as expected in all
 its figures, or ROUNDS of them have shown that it is not: a wrong rule is wrong in every run. What the
-kernel says that the threads of a run have waited for a processor widens the bounds of that run, but
-only if none was within the narrow ones."""
+kernel says that the threads of a run have waited for a processor widens the bounds of that run, by a
+tenth of the path at most, but only if none was within the narrow ones."""
 
 import json
 import os
@@ -19,6 +19,7 @@ PROGRAMS = os.path.join(lt.SOURCES, "path")
 UNIT_S = 0.005  # unit.h
 TOLERANCE = 0.02  # of what is expected,
 LEAST = 0.4  # and 2 ms: what starting in mid-run and some large messages take
+MOST_LATE = 0.1
 ROUNDS = 7
 _built = {}
 
@@ -103,7 +104,7 @@ class Figures:
 
     def check(self, title):
         best = min(self.runs, key=self.worst)
-        slack = 0 if self.worst(best) <= 0 else best[1]
+        slack = 0 if self.worst(best) <= 0 else min(best[1], MOST_LATE * self.want["length_s"])
         for key, want in self.want.items():
             what = " of ".join(key) if isinstance(key, tuple) else key
             lt.ok(self.over(best, key) <= slack, f"{title}: {what} is {want:g} units",

@@ -54,6 +54,12 @@ def threads():
                                     "meanwhile": (0, 0, 32), "after": (4, 4, 28)})
 
 
+def barriers():
+    """One rank, 3 rounds: early 2 and late 5 meet at a barrier; first 3 signals to second 2."""
+    pt.construct("barriers", 1, 30, {"early": (0, 0, 30), "late": (15, 15, 21), "first": (9, 9, 21),
+                                     "second": (6, 6, 24)})
+
+
 def nested():
     """3 rounds of 19 units: outer 6 (1, middle 2, inner 3), deeper 3, there and back 4, turns 6."""
     line = lt.markers("path/nested.c")["loop"]
@@ -167,7 +173,7 @@ def integer_sort():
     lt.ok(abs(medians[1] - 0.12) < 0.03, "is: and 12 % of the processors' time", shares)
 
 
-TESTS = [alternate, imbalance, pipeline, rendezvous, aside, zeroing, threads, nested, statement,
-         by_pcontrol, by_ctl, integer_sort]
+TESTS = [alternate, imbalance, pipeline, rendezvous, aside, zeroing, threads, barriers, nested,
+         statement, by_pcontrol, by_ctl, integer_sort]
 ONLY = os.environ.get("LOUPE_TEST_ONLY", "").split()
 lt.main(*[t for t in TESTS if not ONLY or t.__name__ in ONLY])
