@@ -267,6 +267,14 @@ static void learn(struct meet_hosts *h, bool found, bool waited)
         h->patience--;
 }
 
+/* Mostly it is there at once. Where there are more processes than processors it may never come
+ * while this one runs; but who gives its processor away does not get it back soon. */
+static void be_patient(uint64_t since)
+{
+    if (clock_since(since, clock_now()) > wait_ticks / 4)
+        sched_yield();
+}
+
 /* From all other hosts, or from one. */
 static bool hear_all(struct meet *m, uint64_t number, int32_t node, bool wait, struct word *w)
 {
@@ -283,7 +291,7 @@ static bool hear_all(struct meet *m, uint64_t number, int32_t node, bool wait, s
             continue;
         more = ring_carrier->fetch(wait && h->patience, since);
         if (more)
-            sched_yield(); /* where there are more processes than processors it could never come */
+            be_patient(since);
     }
     learn(h, all, wait);
     return all;
@@ -391,7 +399,7 @@ static bool from_envoy(struct meet *m, uint64_t number, bool wait, struct word *
     wait = wait && h->patience && is_there(m, h->envoy, number, &seen);
     while (!(found = read_board(m, number, w, &all)) && wait &&
            clock_since(since, clock_now()) < 2 * wait_ticks)
-        sched_yield();
+        be_patient(since);
     learn(h, found, wait);
     return found && all;
 }

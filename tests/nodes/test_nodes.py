@@ -208,7 +208,8 @@ def late_for_collectives(group, skew):
         for marker, (call, sure) in LATE.items():
             node = run.at(marker, call)
             sync = {r["rank"]: r.get("sync_s", 0) for r in node["ranks"]}
-            if not 0.7 * want - allowed <= sync[0] <= 3 * want or sync_pairs(node).get((0, 1), 0) < 0.99 * sync[0]:
+            if not 0.7 * want - allowed <= sync[0] <= 3 * want or \
+                    sync_pairs(node).get((0, 1), 0) < 0.99 * sync[0]:
                 wrong.append(f"@{marker}: waiting {sync}, {sync_pairs(node)}, clocks {clock}")
             if sync[1] > 0.3 * want:
                 wrong.append(f"@{marker}: who is late waits {sync[1]}")
@@ -219,6 +220,7 @@ def late_for_collectives(group, skew):
 
 
 def collectives(group):
+    monitored(group, "collectives")
     late_for_collectives(group, "none")
 
 
