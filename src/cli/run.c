@@ -327,6 +327,7 @@ static int run(int argc, char **argv)
             procs_clear(s.job);
             job_remove(s.job);
         }
+        critical_free(s.critical);
         start_free(&s);
         return EXIT_LOUPE;
     }
