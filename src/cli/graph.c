@@ -84,7 +84,7 @@ static int print(const struct program *program, const char *path, const char *fr
 {
     struct strbuf out = {0};
     size_t procedures = values.json ? view_program_json(program, values.procedure, path, from, &out)
-                                    : view_program_text(program, values.procedure, &out);
+                                    : view_program_text(program, values.procedure, from, &out);
     if (!procedures && values.procedure) {
         log_error("%s has no procedure %s", path, values.procedure);
         strbuf_free(&out);

@@ -84,7 +84,7 @@ static void put_line(struct strbuf *out, const struct program_node *n, bool file
     strbuf_printf(out, "%u", n->line);
 }
 
-static void put_node(struct strbuf *out, const struct program *p, uint32_t node)
+static void put_node(struct strbuf *out, const struct program *p, uint32_t node, bool probes)
 {
     const struct program_node *n = &p->nodes[node];
     if (n->line)
@@ -106,7 +106,7 @@ static void put_node(struct strbuf *out, const struct program *p, uint32_t node)
     if (n->flags & UNIT_POINTER)
         strbuf_puts(out, " (through a pointer)");
     bool alone = n->kind == GRAPH_PROCEDURE || n->kind == GRAPH_LOOP;
-    if (alone && !n->probe)
+    if (probes && alone && !n->probe)
         strbuf_puts(out, " (no probe)");
     strbuf_putc(out, '\n');
 }
@@ -146,7 +146,8 @@ static void put_table(struct strbuf *out, const struct shown *s, int table)
     strbuf_free(&entry);
 }
 
-size_t view_program_text(const struct program *p, const char *glob, struct strbuf *out)
+size_t view_program_text(const struct program *p, const char *glob, const char *from,
+                         struct strbuf *out)
 {
     struct shown s = choose(p, glob);
     const char *file = NULL;
@@ -157,7 +158,7 @@ size_t view_program_text(const struct program *p, const char *glob, struct strbu
             put_text(out, file);
             strbuf_putc(out, '\n');
         }
-        put_node(out, p, s.nodes[i]);
+        put_node(out, p, s.nodes[i], !strcmp(from, "source"));
     }
     strbuf_putc(out, '\n');
     for (int table = 0; table < TABLES; table++)

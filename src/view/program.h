@@ -12,9 +12,10 @@
  *   T_ll, T_lcom, T_lc   the same for what stands in a loop
  * each named by its line, with the file where there are several.
  * `glob` (NULL: all): procedures with such a name, and what stands in them. What has no line is
- * named instead. Returns how many procedures there were. */
-size_t view_program_text(const struct program *program, const char *glob, struct strbuf *out);
-/* `from`: "source" or "machine code". */
+ * named instead. `from`: "source" or "machine code", of which nobody expects that it has probes.
+ * Returns how many procedures there were. */
+size_t view_program_text(const struct program *program, const char *glob, const char *from,
+                         struct strbuf *out);
 size_t view_program_json(const struct program *program, const char *glob, const char *binary,
                          const char *from, struct strbuf *out);
 

@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size -= used;
     }
     program_finish(&program);
-    view_program_text(&program, NULL, &out);
+    view_program_text(&program, NULL, "source", &out);
     view_program_json(&program, "*a*", "any", "source", &out);
     program_free(&program);
     strbuf_free(&out);

@@ -37,7 +37,7 @@ PROCEDURE uint64_t exchange(uint64_t sum)
 
 PROCEDURE uint64_t step(uint64_t sum)
 {
-    sum = compute(sum); /* @compute */
+    sum = compute(sum);
     sum = exchange(sum);
     ROOM;
     return sum;
