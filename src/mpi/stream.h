@@ -57,9 +57,10 @@ struct ring_in *streams_ring_from(int32_t rank);
 /* The ring of what we send there; NULL: nothing was. */
 struct ring_out *streams_ring_to(int32_t rank);
 
-/* Messages to `rank` of the world, or from it; slow, to be kept by who asks. NULL: no headers there
- * (an unknown communicator, a rank without Loupe, streams_self). Beyond the cap it is *spare, filled in: not to
- * be kept.
+/*
+ * Messages to `rank` of the world, or from it; slow, to be kept by who asks. NULL: no headers there
+ * (an unknown communicator, a rank without Loupe, streams_self). Beyond the cap it is *spare,
+ * filled in: not to be kept.
  */
 struct stream *stream_to(uint64_t comm, int32_t rank, int32_t tag, struct stream *spare);
 struct stream *stream_from(uint64_t comm, int32_t rank, int32_t tag, struct stream *spare);
