@@ -301,12 +301,8 @@ int critical_begin(struct critical **critical, const struct job *job, const char
         c->plan = plan_open(dir);
         close(dir);
     }
-    if (settings.items && !settings.critical_path) {
-        log_error("--items is for --critical-path; give both");
-        err = -EINVAL;
-    } else if (settings.critical_path) {
+    if (settings_critical_path())
         err = first_plan(c);
-    }
     if (err)
         critical_free(c);
     else

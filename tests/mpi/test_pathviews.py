@@ -63,7 +63,7 @@ def seconds(text):
 
 
 def agreement():
-    done = pt.run("zeroing", 2, options=["--critical-path", "--items", "alpha,beta,delta,gamma_part"])
+    done = pt.run("zeroing", 2, options=["--items", "alpha,beta,delta,gamma_part"])
     path = pt.path_of(done.report)
     text = lt.execute([lt.LOUPE, "report", done.file, "--critical-path"])
     if not lt.ok(text.code == 0, "loupe report --critical-path", text):
