@@ -128,7 +128,9 @@ static void take_longest(void *data, uint32_t block, const struct record_path_re
 
 /* Whether all ranks of the program are on this node: only then is there one who can tell all of
  * them the same. Programs without MPI are. */
-static bool all_here(const struct members *members)
+enum whereabouts { NOT_KNOWN, SOME_HERE, ALL_HERE };
+
+static enum whereabouts ranks_here(const struct members *members)
 {
     int here = 0, size = 0;
     for (size_t i = 0; i < members->count; i++) {
@@ -136,11 +138,13 @@ static bool all_here(const struct members *members)
         if (h->mpi_phase == RECORD_MPI_NONE || members->list[i].world)
             continue;
         if (h->mpi_phase < RECORD_MPI_INITIALIZED)
-            return false;
+            return NOT_KNOWN;
         here++;
         size = h->size;
     }
-    return members->count && here >= size;
+    if (!members->count)
+        return NOT_KNOWN;
+    return here >= size ? ALL_HERE : SOME_HERE;
 }
 
 static struct longest read_longest(const struct members *members, uint32_t generation)
@@ -206,11 +210,12 @@ static void search(struct critical *c, const struct plan *plan)
     struct members members;
     if (plan->complete || members_open(c->job, &members))
         return;
+    enum whereabouts where = ranks_here(&members);
     if (plan->searching && c->searched)
         step_search(c, plan, &members);
-    else if (all_here(&members))
+    else if (where == ALL_HERE)
         begin_search(c, plan);
-    else if (++c->waited == PATIENCE && !c->warned) {
+    else if (where == SOME_HERE && ++c->waited == PATIENCE && !c->warned) {
         c->warned = true;
         log_warn("critical path: not all ranks are on this node, so its greatest items cannot be "
                  "searched for; name them with --items");
@@ -301,12 +306,8 @@ int critical_begin(struct critical **critical, const struct job *job, const char
         c->plan = plan_open(dir);
         close(dir);
     }
-    if (settings.items && !settings.critical_path) {
-        log_error("--items is for --critical-path; give both");
-        err = -EINVAL;
-    } else if (settings.critical_path) {
+    if (settings_critical_path())
         err = first_plan(c);
-    }
     if (err)
         critical_free(c);
     else

@@ -96,7 +96,7 @@ static void add_options(struct start *s, char **to)
             compensation == RECORD_COMPENSATE_NONE ? "--no-compensation" : "--local-compensation";
     if (settings.verbose)
         *to++ = "--verbose";
-    if (settings.critical_path) { /* for the nodes that we are not on */
+    if (settings_critical_path()) { /* for the nodes that we are not on */
         *to++ = "--critical-path";
         if (settings.items)
             *to++ = s->items = xasprintf("--items=%s", settings.items);

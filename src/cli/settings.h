@@ -108,6 +108,11 @@ extern const struct option_entry settings_table[]; /* of the LOUPE string */
 
 /* Takes LOUPE from the environment; -EINVAL: `error` names what is wrong and what is possible. */
 int settings_from_environment(struct strbuf *error);
+/* Is it to be computed? Who names its items wants it. */
+static inline bool settings_critical_path(void)
+{
+    return settings.critical_path || settings.items;
+}
 /* enum record_compensation. */
 int settings_compensation(void);
 /* LOUPE for the target: what it has to know, in its shortest form. */

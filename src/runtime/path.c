@@ -52,7 +52,7 @@ static void clear(struct path *p, const struct plan *plan, int64_t at)
     r->innermost = RECORD_PATH_NO_ITEM;
     r->strip_shift = PATH_STRIP_FIRST;
     p->items = r->items = items_of(plan);
-    p->begin = p->last = at;
+    p->begin = p->last = p->start = at;
     p->adopted = p->floor = 0;
     p->statement = RECORD_PATH_NO_ITEM;
     p->depth = p->deep = p->strip_at = 0;
@@ -79,6 +79,8 @@ void path_start_at(struct thread *t, const struct plan *plan, int64_t at)
         return;
     if (!path_log_on && loupe_process.writer.header->rank >= 0) /* MPI_Init has returned */
         path_log_open(options_path_log(), loupe_process.writer.header->rank);
+    if (t->preempt.known) /* what was lost until now is not of the new path */
+        event_look(t);
     uint64_t waits = t->path ? t->path->record->waits : 0;
     clear(t->path_kept, plan, at);
     t->path_kept->record->waits = waits;

@@ -106,6 +106,7 @@ struct path {
     int64_t looked_at; /* virtual */
     uint64_t lost;     /* in the communication in progress, ticks */
     uint64_t went;     /* what the last one has added */
+    int64_t start;     /* virtual: of the generation */
     struct path_visit stack[PATH_DEPTH];
 };
 

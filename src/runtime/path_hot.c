@@ -22,18 +22,48 @@ static void change_innermost(struct path *p, uint32_t to, int64_t length)
     r->innermost = to;
 }
 
+static int64_t virtual_now(const struct thread *t)
+{
+    return (int64_t)clock_now() - ((*t->delay & t->taken) >> RECORD_TIME_SHIFT);
+}
+
 /* Where items begin and end it is seen whether the processor was lost, if that is due: so that the
  * item loses it which was active. */
-static inline void look_if_due(struct thread *t, int64_t at)
+static int64_t look(struct thread *t, int64_t at)
+{
+    const struct record_path *r = t->path->record;
+    int64_t offset = r->offset;
+    event_look(t);
+    int64_t lost = r->offset - offset;
+    return lost > 0 && virtual_now(t) - at >= lost ? at + lost : at;
+}
+
+/* Returns the moment in place of `at`: later, if it was lost since the clock was read for that. */
+static inline int64_t look_if_due(struct thread *t, int64_t at)
 {
     if (UNLIKELY((uint64_t)(at + ((*t->delay & t->taken) >> RECORD_TIME_SHIFT)) >= t->look_at))
-        event_look(t);
+        return look(t, at);
+    return at;
+}
+
+/* A path starts while we are at work, and what that took is charged when it is over: if the first
+ * event comes before the start, the path starts there. */
+static bool starts_before(struct path *p, int64_t at)
+{
+    struct record_path *r = p->record;
+    if (p->last != p->start || r->met)
+        return false;
+    path_open(r);
+    r->offset -= p->last - at;
+    path_close(r);
+    p->start = p->last = at;
+    return true;
 }
 
 /* What visits cost is an estimate too: the time of one may come out below nothing. */
-static inline int64_t not_back(const struct path *p, int64_t at)
+static inline int64_t not_back(struct path *p, int64_t at)
 {
-    return UNLIKELY(at < p->last) ? p->last : at;
+    return LIKELY(at >= p->last) || starts_before(p, at) ? at : p->last;
 }
 
 void path_enter(struct thread *t, uint32_t item, int64_t at)
@@ -42,8 +72,7 @@ void path_enter(struct thread *t, uint32_t item, int64_t at)
     struct record_path *r = p->record;
     if (item >= p->items)
         return;
-    look_if_due(t, at);
-    at = not_back(p, at);
+    at = not_back(p, look_if_due(t, at));
     if (p->depth == PATH_DEPTH || p->deep) {
         p->deep++;
         return;
@@ -130,8 +159,7 @@ void path_leave(struct thread *t, uint32_t item, int64_t at, uint32_t weight, in
     }
     if (!p->visits[item])
         return;
-    look_if_due(t, at);
-    at = not_back(p, at);
+    at = not_back(p, look_if_due(t, at));
     int64_t length = path_length(p, at);
     path_open(r);
     while (p->stack[p->depth - 1].item != item)
@@ -167,7 +195,7 @@ int64_t path_wait(struct thread *t, uint32_t item, uint64_t begin, int64_t delay
     struct path *p = t->path;
     uint64_t began = path_part_begin(p, PATH_WAITING);
     int64_t at = (int64_t)begin - ((delay & t->taken) >> RECORD_TIME_SHIFT);
-    if (UNLIKELY(at < p->last)) {
+    if (UNLIKELY(at < p->last) && !starts_before(p, at)) {
         delay -= relieve(t, p->last - at);
         at = p->last;
     }
@@ -204,11 +232,6 @@ void path_go(struct thread *t, uint64_t ticks, uint64_t sync)
         path_log_meet(t, p->begin, ticks, sync);
     leave_statement(t, p->last);
     path_part_end(t, PATH_GOING, began);
-}
-
-static int64_t virtual_now(const struct thread *t)
-{
-    return (int64_t)clock_now() - ((*t->delay & t->taken) >> RECORD_TIME_SHIFT);
 }
 
 /* What an item has spent until now. */

@@ -45,10 +45,13 @@ static inline void pull(struct probe_site *s)
 /* ---- frames ---- */
 
 /* What keeping the path costs, since the clock was read and the delay was `known`; outside of every
- * budget. What looks at the processor or writes a log there charges for itself. */
+ * budget. What looks at the processor or writes a log there charges for itself; what took so long
+ * that another had the processor is no cost, and found by the next look. */
 static inline void items_spent(struct probe_thread *p, uint64_t since, int64_t known)
 {
     int64_t cost = (int64_t)((now_ticks() - since) << RECORD_TIME_SHIFT) - (p->delay - known);
+    if (UNLIKELY(cost > (int64_t)LEARNT_TOO_LONG << RECORD_TIME_SHIFT))
+        return;
     p->delay += cost;
     p->thread->apart += cost;
 }

@@ -96,13 +96,17 @@ static inline void fence(void)
 static RARELY void *rare(probe_rare_function *function, void *a, uintptr_t b)
 {
     struct probe_thread *p = loupe_probes; /* NULL: there may be no clock yet */
+    const struct thread *t = p ? p->thread : NULL;
     if (UNLIKELY(locked))
         return NULL;
     uint64_t begin = p ? now_ticks() : 0, mask = lock_rare();
+    int64_t known = t ? t->measured : 0; /* what charges for itself is not charged twice */
     void *result = loupe_probe_rare(function, a, b);
     unlock_rare(mask);
     if (p)
         p->delay += (int64_t)((now_ticks() - begin) << RECORD_TIME_SHIFT);
+    if (t)
+        p->delay -= t->measured - known;
     return result;
 }
 

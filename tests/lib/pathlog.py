@@ -97,6 +97,8 @@ class _Process:
 
     def go(self, at, kind, less=0, mpi=False):
         """The next node, `at` that moment; `less`: so much of the time until then it waited."""
+        if self.node and self.node.kind == "start":  # it has started while it was not its own time
+            self.node.at = min(self.node.at, at)
         node = Node(self.rank, at, kind)
         self.graph.nodes.append(node)
         if self.node:

@@ -63,7 +63,7 @@ def seconds(text):
 
 
 def agreement():
-    done = pt.run("zeroing", 2, options=["--critical-path", "--items", "alpha,beta,delta,gamma_part"])
+    done = pt.run("zeroing", 2, options=["--items", "alpha,beta,delta,gamma_part"])
     path = pt.path_of(done.report)
     text = lt.execute([lt.LOUPE, "report", done.file, "--critical-path"])
     if not lt.ok(text.code == 0, "loupe report --critical-path", text):
@@ -101,6 +101,14 @@ def agreement():
     lt.equal(pt.path_of(lt.report(done.file)), path, "the run file says the same every time")
 
 
+def impatient():
+    """Intervals that are shorter than MPI_Init takes."""
+    done = pt.run("alternate", 2, options=["--critical-path", "--top", "3"],
+                  loupe="path-interval=0.05")
+    lt.ok("not all ranks" not in done.result.err, "ranks that are not there yet are not elsewhere",
+          done.result.err)
+
+
 def without():
     done = pt.run("alternate", 2)
     lt.ok("critical_path" not in done.report, "without --critical-path there is none")
@@ -116,4 +124,4 @@ def wrong():
         lt.ok(word in result.err, f"{' '.join(options)}: it is said what is wrong", result)
 
 
-lt.main(search, agreement, without, wrong)
+lt.main(search, agreement, impatient, without, wrong)

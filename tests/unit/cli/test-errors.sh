@@ -61,7 +61,6 @@ refuses "the critical path of a job that is not there" "no such job" "$loupe" ct
 refuses "ctl of the critical path with a wrong value" "possible: on, off, reset" \
     "$loupe" ctl 0123 critical-path maybe
 refuses "ctl of something else" "possible: measurement, critical-path, budget" "$loupe" ctl 0123 x on
-refuses "items without the critical path" "give both" "$loupe" run --items a -- true
 refuses "no items" "name some" "$loupe" run --critical-path --items , -- true
 refuses "too many items" "more than 32" \
     "$loupe" run --critical-path --items "$(seq -s, 1 33)" -- true
