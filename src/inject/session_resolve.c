@@ -305,8 +305,9 @@ int resolve_nothing(struct session *s, const struct spec_request *r, struct sess
                      r->function, r->in ? " in " : "", r->in ? r->in : "",
                      text.len ? text.text : "");
     else
-        session_fail(error, -ENOENT, "%u:%u: no procedure \"%s\"%s%s", r->source_line,
-                     r->source_column, r->function, r->module ? " in this module" : "",
+        session_fail(error, -ENOENT, "%u:%u: no procedure \"%s\"%s (or the compiler inlined it)%s",
+                     r->source_line, r->source_column, r->function,
+                     r->module ? " in this module" : "",
                      text.len ? text.text : "; loupe probe PID --list '*' shows those there are");
     strbuf_free(&text);
     return -ENOENT;

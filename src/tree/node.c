@@ -167,7 +167,7 @@ static void add_notes(struct notes *notes, const struct member *m, const struct 
     if (h->dropped_events)
         notes_add(notes, rank, ": events of threads without a record were not counted",
                   ": events of threads without a record were not counted", NULL, h->dropped_events);
-    if (totals->missing)
+    if (totals->missing && !(h->trouble & RECORD_TROUBLE_ATTACHED)) /* that says it already */
         notes_add(notes, rank, MISSING, MISSING, NULL, totals->missing);
     if (totals->ambiguous)
         notes_add(notes, rank, AMBIGUOUS, AMBIGUOUS, NULL, totals->ambiguous);
