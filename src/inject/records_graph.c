@@ -92,14 +92,14 @@ static void choose(struct tables_made *t, uint32_t handle)
                                 .unit_sites = unit.unit.sites,
                                 .linkage = linkage_of(t, code, f)};
         }
-    if (t->count)
+    if (t->chosen)
         qsort(t->chosen, t->count, sizeof *t->chosen, by_place);
 }
 
 static const struct chosen *chosen_at(const struct tables_made *t, const struct code_function *f)
 {
     struct chosen like = {.loaded = t->loaded, .function = f};
-    return t->count ? bsearch(&like, t->chosen, t->count, sizeof like, by_place) : NULL;
+    return t->chosen ? bsearch(&like, t->chosen, t->count, sizeof like, by_place) : NULL;
 }
 
 static uint64_t hash_name(const char *name, size_t length)
@@ -170,7 +170,7 @@ static struct unit *unit_for(struct tables_made *t, const struct resolver_place 
 {
     size_t all = place->path ? strlen(place->path) : 0;
     size_t shown = place->file ? strlen(place->file) : 0;
-    bool below = all > shown + 1 && !strcmp(place->path + all - shown, place->file) &&
+    bool below = shown && all > shown + 1 && !strcmp(place->path + all - shown, place->file) &&
                  place->path[all - shown - 1] == '/';
     char *directory =
         xasprintf("%.*s", below ? (int)(all - shown - 1) : 1, below ? place->path : "/");
