@@ -160,7 +160,7 @@ def samples():
 
 
 def bad():
-    for what, logs in (("time that goes back", ["start 1 5; send 3 0:1:1"]),
+    for what, logs in (("time that goes back", ["start 1 0; send 5 0:1:1; send 3 0:1:2"]),
                        ("a message from nobody", ["start 1 0; meet 1 2 0 1:1:1", "start 1 0"]),
                        ("two messages with one name", ["start 1 0; send 1 0:1:1; send 2 0:1:1"]),
                        ("leaving what was not entered", ["start 1 0; leave 3 1"]),
