@@ -84,8 +84,9 @@ class Figures:
         self.want, self.unit = want, unit
         self.runs = []  # ({what: value}, units that it has waited)
 
-    def add(self, done):
-        path, got = path_of(done.report), {}
+    def add(self, done, report=None):
+        """A run; `report`: of one of its hosts."""
+        path, got = path_of(report or done.report), {}
         for key in self.want:
             what, name = key if isinstance(key, tuple) else (key, None)
             got[key] = (item(path, name) if name else path)[what] / self.unit

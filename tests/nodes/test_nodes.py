@@ -287,12 +287,12 @@ def path(group):
     program = os.path.join(SHARED, "imbalance")
     shutil.copy(pt.build("imbalance"), program)
     want = pt.expected(24, {"much": (24, 24, 12), "little": (0, 0, 24)})
+    figures = pt.Figures(want)
     for _ in range(pt.ROUNDS):
         run = group.monitor(program, 1, direct=True,
                             options=["--critical-path", "--items", "much,little"])
         lt.ok(run.code == 0, "imbalance: runs", run.result)
-        figures = pt.Figures(want)
-        figures.add(pt.path_of(run.reports[0]))
+        figures.add(run, run.reports[0])
         if figures.all_right():
             break
     figures.check("two hosts")
