@@ -339,6 +339,8 @@ def killed():
 
 
 def main():
+    if os.path.realpath(lt.LOUPE).startswith("/tmp/"):
+        lt.skip_all("the programs are below /tmp, and every host has its own")
     os.mkdir(SHARED)
     try:
         with hosts.Hosts(2, SHARED) as group:
