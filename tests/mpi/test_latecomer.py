@@ -6,7 +6,7 @@ With two ranks the waiting itself is looked at. With four, on fewer cores, only 
 there the others are late too, whenever another has the processor."""
 import loupetest as lt
 
-NAP, ROUNDS = 0.05, 3
+NAP, ROUNDS = 0.05, 2
 # Waiting that is more than the nap happens on a busy machine, and naps are never shorter. Who wakes
 # up late from its own nap or is late at what came before takes some of the other's waiting away.
 LEAST, MOST = 0.6, 3
