@@ -53,7 +53,7 @@ static void test_callers(void)
     for (int i = 0; i < 1000; i++) {
         (LOUPE_CALL(1), work(50));
         if (i % 10 == 0)
-            (LOUPE_CALL(2), work(20000));
+            (LOUPE_CALL(2), work(200000)); /* so much more that an interrupt is nothing */
     }
     {
         LOUPE_STATEMENT(25)
