@@ -73,7 +73,8 @@ def fell(before, after):
 
 
 def feasible(moments, tick_s, path, slack):
-    shares = {n: pt.item(path, name)["share_s"] / tick_s for n, name in enumerate(ITEMS)}
+    share_s = {i["name"]: i["share_s"] for i in path["items"]}  # not those never executed so far
+    shares = {n: share_s.get(name, 0) / tick_s for n, name in enumerate(ITEMS)}
     return moments.knew(path["length_s"] / tick_s, shares, slack)
 
 
