@@ -288,6 +288,8 @@ def parse(logs):
                 inside = process.stack if process else Stack(rank)
                 process = _Process(graph, rank)
                 process.stack.items = list(inside.items)  # what is open goes on
+            if process is None and words[0] == "lost":
+                continue  # while there was no path
             if process is None:
                 raise BadLog(f"rank {rank}: {line.strip()} before any start")
             process.line(words)
