@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/control.h"
 #include "cli/critical.h"
+#include "cli/hold.h"
 #include "cli/install.h"
 #include "cli/load.h"
 #include "cli/procs.h"
@@ -55,25 +56,6 @@ struct attaching {
     sigset_t held;
 };
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* They wait until all is restored: blocked, and looked for while we sleep. */
-static void hold_signals(sigset_t *held)
-{
-    sigemptyset(held);
-    sigaddset(held, SIGINT);
-    sigaddset(held, SIGTERM);
-    sigaddset(held, SIGHUP);
-    sigaddset(held, SIGQUIT);
-    sigaddset(held, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, held, NULL);
-}
-
 /* True: the user wants an end. */
 static bool sleep_ms(const sigset_t *held, long milliseconds)
 {
@@ -82,24 +64,10 @@ static bool sleep_ms(const sigset_t *held, long milliseconds)
     return signal > 0 && signal != SIGPIPE;
 }
 
-static int check_output(void)
-{
-    int err = save_possible(settings.output, settings.force);
-    if (err == -EEXIST) {
-        log_error("%s exists; use --force to overwrite it, or another name with -o",
-                  settings.output);
-        return err;
-    }
-    if (err)
-        log_warn("%s cannot be written to (%s); the run file will go to $TMPDIR",
-                 settings.output ? settings.output : "the current directory", strerror(-err));
-    return 0;
-}
-
 static int prepare(struct attaching *a, int argc, char **argv)
 {
     struct attach_error error = {{0}};
-    int err = check_output();
+    int err = save_check(settings.output, settings.force);
     for (int i = 0; i < argc && !err; i++)
         err = ranks_add(&a->ranks, argv[i]);
     if (!err)
@@ -149,10 +117,10 @@ static int wait_for_calls(struct attaching *a)
 {
     enum { STEP_MS = 10 };
     struct attach_error error = {{0}};
-    double began = now_s(), tell = began + 1;
+    double began = hold_now_s(), tell = began + 1;
     pid_t one = 0;
     for (int waiting; (waiting = attach_waiting(a->attach, &one, &error)) != 0;) {
-        double now = now_s();
+        double now = hold_now_s();
         if (waiting < 0) {
             log_error("attach: %s", error.message);
             return waiting;
@@ -204,17 +172,18 @@ static int redirect(struct attaching *a)
 static bool watch(struct attaching *a)
 {
     const double look_every = 0.5;
-    double end = values.lasts > 0 ? now_s() + values.lasts : 1e300, look = now_s() + look_every;
+    double end = values.lasts > 0 ? hold_now_s() + values.lasts : 1e300,
+           look = hold_now_s() + look_every;
     while (procs_alive(a->job) > 0) {
-        if (sleep_ms(&a->held, CRITICAL_TICK_MS) || now_s() >= end)
+        if (sleep_ms(&a->held, CRITICAL_TICK_MS) || hold_now_s() >= end)
             return true;
         critical_tick(a->critical);
-        if (now_s() < look)
+        if (hold_now_s() < look)
             continue;
         int more = attach_again(a->attach);
         if (more)
             log_verbose("%d calls of libraries that were loaded meanwhile are seen, too", more);
-        look = now_s() + look_every;
+        look = hold_now_s() + look_every;
     }
     return false;
 }

@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/hold.h"
 #include "cli/probe_show.h"
 #include "cli/procs.h"
 #include "inject/session.h"
@@ -14,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static struct {
     const char *file, *list;
@@ -177,34 +177,11 @@ static void clear(struct request *r)
     free(r->pids);
 }
 
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* They wait until all is removed: blocked, and looked for while we sleep. */
-static void hold_signals(sigset_t *held)
-{
-    sigemptyset(held);
-    sigaddset(held, SIGINT);
-    sigaddset(held, SIGTERM);
-    sigaddset(held, SIGHUP);
-    sigaddset(held, SIGQUIT);
-    sigaddset(held, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, held, NULL);
-    /* While we stood still the program would, at its next signal. */
-    signal(SIGTSTP, SIG_IGN);
-    signal(SIGTTOU, SIG_IGN);
-    signal(SIGTTIN, SIG_IGN);
-}
-
 /* Until then, or a signal, or nobody of them lives; true: none of these two. */
 static bool sleep_until(struct session *s, const sigset_t *held, double until)
 {
     while (session_living(s)) {
-        double left = until - now_s();
+        double left = until - hold_now_s();
         if (left <= 0)
             return true;
         left = left > 0.05 ? 0.05 : left;
@@ -220,7 +197,7 @@ static bool sample(struct session *s, struct request *r, double begin, bool last
     struct session_values *all = xcalloc(r->spec_count, sizeof *all);
     for (size_t i = 0; i < r->spec_count; i++)
         session_read(s, r->handles[i], &all[i]);
-    bool good = probe_show_sample(all, r->spec_count, now_s() - begin, values.json);
+    bool good = probe_show_sample(all, r->spec_count, hold_now_s() - begin, values.json);
     if (last && !values.json)
         probe_show_threads(all, r->spec_count);
     for (size_t i = 0; i < r->spec_count; i++)
@@ -232,11 +209,11 @@ static bool sample(struct session *s, struct request *r, double begin, bool last
 static int watch(struct session *s, struct request *r, const sigset_t *held)
 {
     struct session_error error;
-    double begin = now_s(), end = values.lasts > 0 ? begin + values.lasts : 1e300;
+    double begin = hold_now_s(), end = values.lasts > 0 ? begin + values.lasts : 1e300;
     double next = begin + values.every;
     int status = 0;
     while (sleep_until(s, held, next < end ? next : end)) {
-        if (now_s() >= end)
+        if (hold_now_s() >= end)
             break;
         if (!sample(s, r, begin, false))
             break;

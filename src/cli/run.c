@@ -41,20 +41,6 @@ struct start {
     struct critical *critical;
 };
 
-static int check_output(void)
-{
-    int err = save_possible(settings.output, settings.force);
-    if (err == -EEXIST) {
-        log_error("%s exists; use --force to overwrite it, or another name with -o",
-                  settings.output);
-        return err;
-    }
-    if (err)
-        log_warn("%s cannot be written to (%s); the run file will go to $TMPDIR",
-                 settings.output ? settings.output : "the current directory", strerror(-err));
-    return 0;
-}
-
 static int create_job(struct start *s)
 {
     int err = job_create(&s->job, NULL, s->argv, settings.output);
@@ -144,7 +130,7 @@ static int rewrite(struct start *s)
 static int prepare(struct start *s)
 {
     s->kind = launcher_recognise(s->argv[0]);
-    int err = check_output();
+    int err = save_check(settings.output, settings.force);
     if (err == 0 && s->kind == LAUNCHER_NONE) {
         err = target_prepare(s->argv[0], &s->target);
         if (err)

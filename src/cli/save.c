@@ -134,7 +134,7 @@ int save_run(const struct job *job, const struct run *run, bool force, const cha
     return second;
 }
 
-int save_possible(const char *output, bool force)
+static int save_possible(const char *output, bool force)
 {
     if (!output)
         return access(".", W_OK | X_OK) < 0 ? -errno : 0;
@@ -144,6 +144,19 @@ int save_possible(const char *output, bool force)
     int err = access(dirname(copy), W_OK | X_OK) < 0 ? -errno : 0;
     free(copy);
     return err;
+}
+
+int save_check(const char *output, bool force)
+{
+    int err = save_possible(output, force);
+    if (err == -EEXIST) {
+        log_error("%s exists; use --force to overwrite it, or another name with -o", output);
+        return err;
+    }
+    if (err)
+        log_warn("%s cannot be written to (%s); the run file will go to $TMPDIR",
+                 output ? output : "the current directory", strerror(-err));
+    return 0;
 }
 
 bool save_color(int fd)

@@ -15,9 +15,9 @@
  */
 int save_run(const struct job *job, const struct run *run, bool force, const char *part,
              char **path);
-/* Before the start: -EEXIST if `output` is there already, other -errno if its directory cannot be
- * written to. NULL: the current directory is looked at. */
-int save_possible(const char *output, bool force);
+/* Before the start: -EEXIST if `output` is there already, which is said; if its directory cannot be
+ * written to, that is said and no error. NULL: the current directory is looked at. */
+int save_check(const char *output, bool force);
 
 /* The short report to standard error. */
 void save_report(const struct run *run, int top);

@@ -206,6 +206,12 @@ def killed(job):
     lt.ok(run.code == 0, "after that it can be attached to", run.result)
 
 
+def ignores(pid, number):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        masks = dict(line.split(":\t") for line in file)
+    return bool(int(masks["SigIgn"], 16) >> (number - 1) & 1)
+
+
 def silence():
     job = Job(2)
     job.tell("silent")
@@ -215,6 +221,7 @@ def silence():
           "who does not call MPI is not waited for longer than allowed", run.result)
     attached = lt.start([lt.LOUPE, "attach", str(job.process.pid), "-o", lt.run_file()])
     lt.ok("waiting for the next MPI call" in attached.stderr.readline(), "it is said what is waited for")
+    lt.ok(ignores(attached.pid, signal.SIGTSTP), "Ctrl-Z does not stop who holds the program")
     job.take_back("silent")
     lt.ok("monitored as job" in attached.stderr.readline(), "then it comes")
     attached.terminate()
