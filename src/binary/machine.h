@@ -25,5 +25,8 @@ struct machine_facts {
  * either case.
  */
 int machine_read(struct tables *tables, const char *path, bool all, struct machine_facts *facts);
+/* Whether a procedure comes from the start files of the C library and the compiler: who asks for
+ * all of a program's does not mean these. */
+bool machine_glue(const char *name);
 
 #endif

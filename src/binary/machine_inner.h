@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "binary/code_inner.h"
 #include "binary/inlined.h"
+#include "binary/machine.h"
 #include "binary/tables.h"
 
 struct machine_loop { /* of one procedure; by number in it */
@@ -97,7 +98,6 @@ void machine_inlined_call(struct machine_maker *m, struct machine_nodes *x, uint
 void machine_name_loops(const struct tables *tables, const char *binary);
 
 /* machine_names.c */
-bool machine_glue(const char *name);             /* of start files and compilers */
 bool machine_hidden(const char *name);           /* calls that nobody has written */
 char *machine_communication(const char *symbol); /* its name, to be freed; NULL: it is none */
 char *machine_without_parameters(char *name);    /* cuts a demangled name short */

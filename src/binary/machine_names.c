@@ -15,7 +15,6 @@ static bool among(const char *const *names, const char *name)
     return false;
 }
 
-/* What comes from the start files of the C library and the compiler. */
 bool machine_glue(const char *name)
 {
     static const char *const names[] = {"_start",

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "base/path.h"
+#include "binary/machine.h"
 #include "binary/tables.h"
 #include "graph/components.h"
 #include "inject/session_parts.h"
@@ -149,23 +150,6 @@ static void refuse_instrumented(const struct selection *s, struct wanted_list *w
     tables_free(&tables);
 }
 
-/* Who asks for all procedures does not mean what the linker adds to every program. */
-static bool is_start_file(const char *name)
-{
-    static const char *const names[] = {"_start",
-                                        "_init",
-                                        "_fini",
-                                        "frame_dummy",
-                                        "register_tm_clones",
-                                        "deregister_tm_clones",
-                                        "__do_global_dtors_aux",
-                                        "_dl_relocate_static_pie"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(name, names[i]))
-            return true;
-    return false;
-}
-
 /* Each procedure once. */
 static bool is_meant(const struct selection *s, const struct spec *spec, const struct wanted *w)
 {
@@ -178,7 +162,7 @@ static bool is_meant(const struct selection *s, const struct spec *spec, const s
     uint32_t *glob = &s->glob[w->point->function], number = w->request / 2 + 1;
     *glob = *glob ? *glob : number;
     return *glob == number && !(resolve_is_glob(spec->requests[w->request].function) &&
-                                is_start_file(s->code->functions[w->point->function].name));
+                                machine_glue(s->code->functions[w->point->function].name));
 }
 
 /* Only where every visit that begins is seen to end. */
