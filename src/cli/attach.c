@@ -43,7 +43,9 @@ static const struct option_entry options[] = {
      .help = "give up if a rank calls no MPI for so long (default: wait for ever)",
      .min = 0.001,
      .max = 1e9},
-    SETTINGS_COMMON,
+    SETTINGS_FILE,
+    SETTINGS_PATH,
+    SETTINGS_TOP,
     OPTIONS_END,
 };
 

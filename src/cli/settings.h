@@ -35,8 +35,8 @@ extern const struct option_entry settings_table[]; /* of the LOUPE string */
 #define SETTINGS_PEERS_MAX 4096
 
 #define SETTING(member) .offset = offsetof(struct settings, member)
-/* The rows that run, exec and LOUPE have in common. */
-#define SETTINGS_COMMON                                                                            \
+/* Rows of options. Who attaches to a job has neither probes to insert nor a command to wait for. */
+#define SETTINGS_FILE                                                                              \
     {.name = "output",                                                                             \
      .letter = 'o',                                                                                \
      .kind = OPTION_STRING,                                                                        \
@@ -53,27 +53,26 @@ extern const struct option_entry settings_table[]; /* of the LOUPE string */
          .kind = OPTION_FLAG,                                                                      \
          SETTING(quiet),                                                                           \
          .help = "no report at the end, only warnings"},                                           \
-        {.name = "peers",                                                                          \
-         .kind = OPTION_NUMBER,                                                                    \
-         SETTING(peers),                                                                           \
-         .value = "N",                                                                             \
-         .min = 1,                                                                                 \
-         .max = SETTINGS_PEERS_MAX,                                                                \
-         .help = "destinations kept apart per statement and thread (default 64)"},                 \
-        {.name = "budget",                                                                         \
-         .kind = OPTION_PERCENT,                                                                   \
-         SETTING(budget),                                                                          \
-         .value = "N%|off",                                                                        \
-         .help = "what timing of procedures and loops may take of the run (default 5%)"},          \
-        {.name = "dynamic",                                                                        \
-         .kind = OPTION_STRING,                                                                    \
-         SETTING(dynamic),                                                                         \
-         .value = "GLOBS",                                                                         \
-         .help = "times of these procedures, without recompiling: GLOB or MODULE!GLOB, ..."},      \
-        {.name = "critical-path",                                                                  \
-         .kind = OPTION_FLAG,                                                                      \
-         SETTING(critical_path),                                                                   \
-         .help = "compute the critical path, and the shares of --items or the --top N"},           \
+    {                                                                                              \
+        .name = "peers", .kind = OPTION_NUMBER, SETTING(peers), .value = "N", .min = 1,            \
+        .max = SETTINGS_PEERS_MAX,                                                                 \
+        .help = "destinations kept apart per statement and thread (default 64)"                    \
+    }
+#define SETTINGS_PROBES                                                                            \
+    {.name = "budget",                                                                             \
+     .kind = OPTION_PERCENT,                                                                       \
+     SETTING(budget),                                                                              \
+     .value = "N%|off",                                                                            \
+     .help = "what timing of procedures and loops may take of the run (default 5%)"},              \
+    {                                                                                              \
+        .name = "dynamic", .kind = OPTION_STRING, SETTING(dynamic), .value = "GLOBS",              \
+        .help = "times of these procedures, without recompiling: GLOB or MODULE!GLOB, ..."         \
+    }
+#define SETTINGS_PATH                                                                              \
+    {.name = "critical-path",                                                                      \
+     .kind = OPTION_FLAG,                                                                          \
+     SETTING(critical_path),                                                                       \
+     .help = "compute the critical path, and the shares of --items or the --top N"},               \
         {.name = "items",                                                                          \
          .kind = OPTION_STRING,                                                                    \
          SETTING(items),                                                                           \
@@ -90,21 +89,22 @@ extern const struct option_entry settings_table[]; /* of the LOUPE string */
          .kind = OPTION_FLAG,                                                                      \
          SETTING(no_compensation),                                                                 \
          .help = "take nothing out of the times for what watching costs"},                         \
-        {.name = "local-compensation",                                                             \
-         .kind = OPTION_FLAG,                                                                      \
-         SETTING(local_compensation),                                                              \
-         .help = "take out a rank's own cost only, not what came from others"},                    \
-        {.name = "grace",                                                                          \
-         .kind = OPTION_SECONDS,                                                                   \
-         SETTING(grace),                                                                           \
-         .value = "S",                                                                             \
-         .min = 0,                                                                                 \
-         .max = 86400,                                                                             \
-         .help = "wait S seconds for processes that outlive the command (default 10)"},            \
+    {                                                                                              \
+        .name = "local-compensation", .kind = OPTION_FLAG, SETTING(local_compensation),            \
+        .help = "take out a rank's own cost only, not what came from others"                       \
+    }
+#define SETTINGS_GRACE                                                                             \
+    {                                                                                              \
+        .name = "grace", .kind = OPTION_SECONDS, SETTING(grace), .value = "S", .min = 0,           \
+        .max = 86400, .help = "wait S seconds for processes that outlive the command (default 10)" \
+    }
+#define SETTINGS_TOP                                                                               \
     {                                                                                              \
         .name = "top", .kind = OPTION_NUMBER, SETTING(top), .value = "N", .min = 1, .max = 1000,   \
         .help = "statements in the report, items of the critical path (default 10)"                \
     }
+/* What run, exec and LOUPE have in common. */
+#define SETTINGS_COMMON SETTINGS_FILE, SETTINGS_PROBES, SETTINGS_PATH, SETTINGS_GRACE, SETTINGS_TOP
 
 /* Takes LOUPE from the environment; -EINVAL: `error` names what is wrong and what is possible. */
 int settings_from_environment(struct strbuf *error);

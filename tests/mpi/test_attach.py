@@ -238,6 +238,8 @@ def refusals():
     lt.ok(result.code == 125 and "no such process" in result.err, "no process", result)
     result = loupe("attach", "nonsense")
     lt.ok(result.code == 125 and "no such process or job" in result.err, "no job", result)
+    result = loupe("attach", "1", "--dynamic", "solve")
+    lt.ok(result.code == 125 and "--dynamic" in result.err, "what it cannot do", result)
     result = loupe("attach")
     lt.ok(result.code == 125 and "which process" in result.err, "nothing", result)
     job = Job(2, before=[lt.LOUPE, "run", "-q", "-o", lt.run_file(), "--"])
