@@ -92,7 +92,7 @@ struct run_path_item {
     uint32_t node;               /* 0: none */
     double share_s, exclusive_s; /* of the path: with, and without other items that it called */
     double zeroed_s;             /* how long the longest path would be without it */
-    double cpu_s;                /* its time in all ranks, without waiting; NAN: not known */
+    double cpu_s;                /* spent in it by all threads since then, without waiting */
     uint32_t number;             /* in the plan, until the nodes are known */
 };
 
@@ -110,7 +110,7 @@ struct run_path {
     double since_s;      /* of the run's time, when that began; NAN: not known */
     double length_s;
     double mpi_s;                /* of it: inside communications, not waiting */
-    double cpu_s;                /* of all ranks: without waiting */
+    double cpu_s;                /* spent by all threads since then, without waiting */
     double covered;              /* share of the path that the items have, exclusive; 0 to 1 */
     bool complete;               /* the items with at least 1/top of the path are known */
     uint32_t top;                /* as asked for; 0: the items were named */

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #define RECORD_MAGIC   0x010045505554f4cull /* rare enough to refuse foreign files by */
-#define RECORD_VERSION 5
+#define RECORD_VERSION 6
 
 enum {
     RECORD_CHUNK = 4096,
@@ -376,6 +376,7 @@ struct record_probe {
  * The critical path as one thread knows it (runtime/path.h): the longest one that ends in what it
  * has done so far. All in ticks of virtual time without waiting. What goes on grows with the
  * length: an item in `active` has share + length of the path, the innermost one exclusive + length.
+ * And beside it what the thread itself has spent since the path began, whosever path it was on.
  */
 enum { RECORD_PATH_ITEMS = 32, RECORD_PATH_STRIP = 64, RECORD_PATH_NO_ITEM = 0xff };
 
@@ -391,6 +392,7 @@ struct record_path {
     int64_t offset;       /* virtual now less the length; grows by waiting */
     uint64_t waits;       /* virtual ticks: inside a communication since then; 0: it is computing */
     int64_t mpi;          /* of the length: inside communications, not waiting */
+    int64_t idle;         /* virtual now less what the thread itself has spent; grows by waiting */
     uint32_t active;      /* items, a bit each */
     uint32_t innermost;   /* item; RECORD_PATH_NO_ITEM: none */
     uint64_t met;         /* others whose path was looked at, */
@@ -401,6 +403,8 @@ struct record_path {
     uint32_t strip_shift; /* a bucket of the strip is 2^strip_shift ticks of the path */
     uint32_t items;       /* in use */
     struct record_path_item item[RECORD_PATH_ITEMS];
+    int64_t spent[RECORD_PATH_ITEMS];  /* by the thread in each item; less what it had spent in all
+                                          at its entry, while it is active */
     uint16_t strip[RECORD_PATH_STRIP]; /* world rank + 1 that carried it; 0: not reached yet */
 };
 

@@ -59,7 +59,7 @@ static bool valid(const struct record_path *p)
         return false;
     for (uint32_t i = 0; i < p->items; i++)
         if (!sane(p->item[i].share) || !sane(p->item[i].exclusive) || !sane(p->item[i].excess) ||
-            p->item[i].excess < 0)
+            p->item[i].excess < 0 || !sane(p->spent[i]))
             return false;
     return true;
 }
@@ -129,8 +129,10 @@ void paths_give(struct visit *v, struct block *b)
         }
     if (!copy.generation)
         return;
-    int64_t length = (int64_t)(grown_until(v, &copy, m) - (uint64_t)copy.offset);
-    if (!valid(&copy) || !sane(length)) {
+    uint64_t until = grown_until(v, &copy, m);
+    int64_t length = (int64_t)(until - (uint64_t)copy.offset);
+    int64_t spent = (int64_t)(until - (uint64_t)copy.idle);
+    if (!valid(&copy) || !sane(length) || !sane(spent)) {
         v->reader->damaged = true;
         return;
     }
@@ -139,12 +141,15 @@ void paths_give(struct visit *v, struct block *b)
                                     .items = copy.items,
                                     .began = copy.began,
                                     .length = length,
+                                    .spent = spent > 0 ? spent : 0,
                                     .met = copy.met,
                                     .adopted = copy.adopted,
                                     .ended = copy.ended != 0};
     r.mpi = within(0, copy.mpi, r.length);
-    for (uint32_t i = 0; i < copy.items; i++)
+    for (uint32_t i = 0; i < copy.items; i++) {
         r.item[i] = whole_item(&copy, i, r.length);
+        r.item_spent[i] = within(0, copy.spent[i] + (copy.active >> i & 1 ? r.spent : 0), r.spent);
+    }
     whole_strip(&r, &copy, v->reader->header.rank);
     v->to->path(v->to->data, b->index, &r);
 }

@@ -69,10 +69,12 @@ struct record_path_reading {
     uint32_t items;
     uint64_t began;      /* when the block began with it, in real ticks; 0: not known */
     int64_t length, mpi; /* ticks; mpi: of it inside communications */
+    int64_t spent;       /* by the block's own threads since it began, not waiting */
     uint64_t met, adopted;
     bool ended;     /* it grows no more */
     int64_t bucket; /* ticks of the path that an entry of the strip stands for */
     struct record_path_item item[RECORD_PATH_ITEMS]; /* shares of the length; excess below them */
+    int64_t item_spent[RECORD_PATH_ITEMS];           /* the same in each item */
     uint16_t strip[RECORD_PATH_STRIP];               /* world rank + 1; 0: not reached */
 };
 

@@ -40,14 +40,29 @@ static uint32_t items_of(const struct plan *plan)
     return items < RECORD_PATH_ITEMS ? items : RECORD_PATH_ITEMS;
 }
 
+/* A thread that takes over the block of one that has ended goes on with what that has spent. */
+static int64_t keep_spent(const struct path *p, uint32_t generation,
+                          int64_t spent[RECORD_PATH_ITEMS])
+{
+    const struct record_path *r = p->record;
+    bool kept = r->ended && r->generation == generation;
+    int64_t all = kept ? path_spent(p, (int64_t)r->ended) : 0;
+    for (uint32_t i = 0; i < RECORD_PATH_ITEMS; i++)
+        spent[i] = kept ? r->spent[i] + (r->active >> i & 1 ? all : 0) : 0;
+    return all;
+}
+
 static void clear(struct path *p, const struct plan *plan, int64_t at)
 {
     struct record_path *r = p->record;
+    int64_t spent[RECORD_PATH_ITEMS], all = keep_spent(p, plan->generation, spent);
     uint32_t version = r->version | 1;
     r->version = version;
     __atomic_thread_fence(__ATOMIC_RELEASE);
     memset((char *)r + sizeof version, 0, sizeof *r - sizeof version);
+    memcpy(r->spent, spent, sizeof spent);
     r->offset = at;
+    r->idle = at - all;
     r->began = clock_now();
     r->innermost = RECORD_PATH_NO_ITEM;
     r->strip_shift = PATH_STRIP_FIRST;
@@ -60,9 +75,11 @@ static void clear(struct path *p, const struct plan *plan, int64_t at)
     p->change++;
     p->whole = false;
     memset(p->visits, 0, sizeof p->visits);
-    memset(p->spent, 0, sizeof p->spent);
-    memset(p->looked, 0, sizeof p->looked);
+    memset(p->exclusive, 0, sizeof p->exclusive);
+    for (uint32_t i = 0; i < RECORD_PATH_ITEMS; i++)
+        p->looked[i] = (struct path_spent){.all = spent[i]};
     p->looked_at = at;
+    p->looked_spent = all;
     p->lost = p->went = 0;
     path_close(r);
 }
@@ -293,6 +310,7 @@ void path_waited(struct thread *t, int64_t ticks)
         return;
     path_open(r);
     r->offset += ticks;
+    r->idle += ticks;
     path_close(r);
 }
 

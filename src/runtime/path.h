@@ -64,7 +64,8 @@ struct path_lent {
 };
 
 struct path_visit {
-    int64_t from;       /* length at its entry */
+    int64_t from;       /* length at its entry, */
+    int64_t spent;      /* and what the thread had spent */
     int64_t inner;      /* of it in items that it called, */
     uint64_t adoptions; /* both since this many */
     uint32_t item;
@@ -97,16 +98,18 @@ struct path {
     uint64_t logged; /* ticks that the log has taken since a part began (path_log.h) */
     void *told;      /* of the MPI layer: where it tells others */
     uint32_t visits[RECORD_PATH_ITEMS]; /* open ones */
-    /* What this thread itself has spent in each item, whatever path it had: less the moment of its
-     * entry while it is active, or innermost. And as it was when somebody last looked whether the
-     * processor was lost. */
+    /* What this thread itself has spent in each item without those it called, as record_path.spent
+     * has it with them. And both as they were when somebody last looked whether the processor was
+     * lost. */
+    int64_t exclusive[RECORD_PATH_ITEMS];
     struct path_spent {
         int64_t all, exclusive;
-    } spent[RECORD_PATH_ITEMS], looked[RECORD_PATH_ITEMS];
-    int64_t looked_at; /* virtual */
-    uint64_t lost;     /* in the communication in progress, ticks */
-    uint64_t went;     /* what the last one has added */
-    int64_t start;     /* virtual: of the generation */
+    } looked[RECORD_PATH_ITEMS];
+    int64_t looked_at;    /* virtual, */
+    int64_t looked_spent; /* and what it had spent in all then */
+    uint64_t lost;        /* in the communication in progress, ticks */
+    uint64_t went;        /* what the last one has added */
+    int64_t start;        /* virtual: of the generation */
     struct path_visit stack[PATH_DEPTH];
 };
 
@@ -150,7 +153,8 @@ void path_tell(struct thread *t, int64_t at, struct path_told *told) EXPORT_AS(p
 void path_strip(struct path *p, int64_t length) EXPORT_AS(path_strip);
 
 /* For so many ticks since the last look another had the processor, and for so many inside
- * communications: they are not on the path, as far as they are its own since it last met anyone.
+ * communications: the thread has not spent them, nor are they on the path, as far as they are its
+ * own since it last met anyone.
  * What is active now has lost them, as far as it has been so since the last event; of the rest each
  * item as much as it had of the time before; in a communication, as much of what was no waiting as
  * there is. */
@@ -161,6 +165,12 @@ void path_looked(struct thread *t);
 static inline int64_t path_length(const struct path *p, int64_t at)
 {
     return at - p->record->offset;
+}
+
+/* What the thread itself has spent since the path began, not waiting. */
+static inline int64_t path_spent(const struct path *p, int64_t at)
+{
+    return at - p->record->idle;
 }
 
 static inline void path_open(struct record_path *r)

@@ -10,14 +10,14 @@ static void change_innermost(struct path *p, uint32_t to, int64_t length)
 {
     struct record_path *r = p->record;
     uint32_t from = p->depth ? p->stack[p->depth - 1].item : RECORD_PATH_NO_ITEM;
-    int64_t at = length + r->offset;
+    int64_t spent = path_spent(p, length + r->offset);
     if (from < RECORD_PATH_ITEMS) {
         r->item[from].exclusive += length;
-        p->spent[from].exclusive += at;
+        p->exclusive[from] += spent;
     }
     if (to < RECORD_PATH_ITEMS) {
         r->item[to].exclusive -= length;
-        p->spent[to].exclusive -= at;
+        p->exclusive[to] -= spent;
     }
     r->innermost = to;
 }
@@ -55,6 +55,7 @@ static bool starts_before(struct path *p, int64_t at)
         return false;
     path_open(r);
     r->offset -= p->last - at;
+    r->idle -= p->last - at;
     path_close(r);
     p->start = p->last = at;
     return true;
@@ -77,17 +78,17 @@ void path_enter(struct thread *t, uint32_t item, int64_t at)
         p->deep++;
         return;
     }
-    int64_t length = path_length(p, at);
+    int64_t length = path_length(p, at), spent = path_spent(p, at);
     path_open(r);
     if (p->visits[item]++ == 0) {
         r->item[item].share -= length;
-        p->spent[item].all -= at;
+        r->spent[item] -= spent;
         r->active |= 1u << item;
     }
     change_innermost(p, item, length);
     path_close(r);
-    p->stack[p->depth++] =
-        (struct path_visit){.from = length, .item = item, .adoptions = p->adoptions};
+    p->stack[p->depth++] = (struct path_visit){
+        .from = length, .spent = spent, .item = item, .adoptions = p->adoptions};
     p->change++;
     p->last = at;
     if (UNLIKELY(path_log_on))
@@ -127,15 +128,18 @@ static void pop(struct path *p, int64_t length, uint32_t weight, int64_t time, i
     struct record_path *r = p->record;
     struct path_visit *v = &p->stack[p->depth - 1], *outer = p->depth > 1 ? v - 1 : NULL;
     catch_up(p, v);
+    int64_t spent = path_spent(p, length + r->offset);
     int64_t all = length > v->from ? length - v->from : 0;
     if (weight != 1) {
         all = least(all, time);
         weigh(p, v, outer, (int64_t)weight - 1, all, own);
+        if (p->visits[v->item] == 1)
+            r->spent[v->item] += ((int64_t)weight - 1) * least(spent - v->spent, time);
     }
     change_innermost(p, outer ? outer->item : RECORD_PATH_NO_ITEM, length);
     if (--p->visits[v->item] == 0) {
         r->item[v->item].share += length;
-        p->spent[v->item].all += length + r->offset;
+        r->spent[v->item] += spent;
         r->active &= ~(1u << v->item);
     }
     p->depth--;
@@ -224,6 +228,7 @@ void path_go(struct thread *t, uint64_t ticks, uint64_t sync)
     p->went = ticks - sync;
     path_open(r);
     r->offset += (int64_t)sync;
+    r->idle += (int64_t)sync;
     r->mpi += (int64_t)(ticks - sync);
     r->waits = 0;
     path_close(r);
@@ -234,12 +239,12 @@ void path_go(struct thread *t, uint64_t ticks, uint64_t sync)
     path_part_end(t, PATH_GOING, began);
 }
 
-/* What an item has spent until now. */
-static struct path_spent spent_until(const struct path *p, uint32_t item, int64_t now)
+/* What was spent in an item when `spent` was in all. */
+static struct path_spent spent_until(const struct path *p, uint32_t item, int64_t spent)
 {
-    struct path_spent s = p->spent[item];
-    s.all += p->record->active >> item & 1 ? now : 0;
-    s.exclusive += p->record->innermost == item ? now : 0;
+    struct path_spent s = {p->record->spent[item], p->exclusive[item]};
+    s.all += p->record->active >> item & 1 ? spent : 0;
+    s.exclusive += p->record->innermost == item ? spent : 0;
     return s;
 }
 
@@ -255,33 +260,48 @@ static int64_t part_of(int64_t lost, int64_t had, int64_t time)
     return lost * ((had << BITS) / time) >> BITS;
 }
 
+/* Of the path, and of what the thread itself has spent: the path may have been another's then. */
+struct loss {
+    int64_t path, spent;
+};
+
+static struct loss least_loss(int64_t path, int64_t spent, int64_t ticks)
+{
+    return (struct loss){least(ticks, path > 0 ? path : 0), least(ticks, spent > 0 ? spent : 0)};
+}
+
 /* With the offset, what is active loses all of it: what others had of the time before comes back.
  */
-static void lose_before(struct path *p, int64_t lost)
+static void lose_before(struct path *p, struct loss lost)
 {
     struct record_path *r = p->record;
-    int64_t time = p->last - p->looked_at;
+    int64_t spent = path_spent(p, p->last), time = spent - p->looked_spent;
     for (uint32_t i = 0; time > 0 && i < p->items; i++) {
-        struct path_spent s = spent_until(p, i, p->last), *before = &p->looked[i];
-        int64_t all = part_of(lost, s.all - before->all, time);
-        int64_t own = part_of(lost, s.exclusive - before->exclusive, time);
-        r->item[i].share += (r->active >> i & 1 ? lost : 0) - all;
-        r->item[i].exclusive += (r->innermost == i ? lost : 0) - own;
+        struct path_spent s = spent_until(p, i, spent), *before = &p->looked[i];
+        int64_t all = s.all - before->all, own = s.exclusive - before->exclusive;
+        bool active = r->active >> i & 1;
+        r->item[i].share += (active ? lost.path : 0) - part_of(lost.path, all, time);
+        r->item[i].exclusive += (r->innermost == i ? lost.path : 0) - part_of(lost.path, own, time);
+        r->spent[i] += (active ? lost.spent : 0) - part_of(lost.spent, all, time);
     }
 }
 
 /* After `last`, as far as there was time, else before. */
-static void lose(struct thread *t, int64_t lost, int64_t last, int64_t now)
+static void lose(struct thread *t, struct loss lost, int64_t last, int64_t now)
 {
     struct path *p = t->path;
+    struct record_path *r = p->record;
     int64_t since = now > last ? now - last : 0;
-    path_open(p->record);
-    p->record->offset += lost;
-    if (lost > since)
-        lose_before(p, lost - since);
-    path_close(p->record);
-    if (UNLIKELY(path_log_on))
-        path_log_lost(t, lost, last, p->looked_at);
+    struct loss before = {lost.path - least(lost.path, since),
+                          lost.spent - least(lost.spent, since)};
+    path_open(r);
+    if (before.spent > 0 || before.path > 0)
+        lose_before(p, before);
+    r->offset += lost.path;
+    r->idle += lost.spent;
+    path_close(r);
+    if (UNLIKELY(path_log_on) && lost.path)
+        path_log_lost(t, lost.path, last, p->looked_at);
 }
 
 void path_lost(struct thread *t, uint64_t ticks, uint64_t mpi)
@@ -293,15 +313,16 @@ void path_lost(struct thread *t, uint64_t ticks, uint64_t mpi)
         mpi = 0;
     }
     mpi = mpi < p->went ? mpi : p->went;
-    int64_t own = path_length(p, now) - p->floor;
-    int64_t lost = least((int64_t)ticks, own), lost_mpi = least((int64_t)mpi, own - lost);
+    int64_t path = path_length(p, now) - p->floor, spent = path_spent(p, now);
+    struct loss lost = least_loss(path, spent, (int64_t)ticks);
+    struct loss lost_mpi = least_loss(path - lost.path, spent - lost.spent, (int64_t)mpi);
     /* There is a look wherever the path goes on after so long as others keep a processor: so it was
      * lost since it last did. */
-    if (lost > 0)
+    if (lost.spent > 0)
         lose(t, lost, p->record->waits ? now : p->last, now);
-    if (lost_mpi > 0) {
+    if (lost_mpi.spent > 0) {
         lose(t, lost_mpi, now, now);
-        p->record->mpi -= lost_mpi;
+        p->record->mpi -= lost_mpi.path;
         p->went -= mpi;
     }
     p->change++;
@@ -310,8 +331,8 @@ void path_lost(struct thread *t, uint64_t ticks, uint64_t mpi)
 void path_looked(struct thread *t)
 {
     struct path *p = t->path;
-    int64_t now = virtual_now(t);
+    p->looked_at = virtual_now(t);
+    p->looked_spent = path_spent(p, p->looked_at);
     for (uint32_t i = 0; i < p->items; i++)
-        p->looked[i] = spent_until(p, i, now);
-    p->looked_at = now;
+        p->looked[i] = spent_until(p, i, p->looked_spent);
 }

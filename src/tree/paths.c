@@ -17,6 +17,7 @@ void paths_add(struct paths *paths, const struct record_path_reading *r, uint32_
                                .since_s = NAN,
                                .length_s = (double)r->length * tick_s,
                                .mpi_s = (double)r->mpi * tick_s,
+                               .cpu_s = (double)r->spent * tick_s,
                                .bucket_s = (double)r->bucket * tick_s};
     if (r->began && origin)
         s->since_s = r->began > origin ? (double)(r->began - origin) * tick_s : 0;
@@ -25,20 +26,25 @@ void paths_add(struct paths *paths, const struct record_path_reading *r, uint32_
         s->item[i].share_s = (double)item->share * tick_s;
         s->item[i].exclusive_s = (double)item->exclusive * tick_s;
         s->item[i].zeroed_s = (double)(r->length - item->share + item->excess) * tick_s;
+        s->item[i].cpu_s = (double)r->item_spent[i] * tick_s;
     }
     memcpy(s->strip, r->strip, sizeof s->strip);
 }
 
 /* The longest path gives everything but the zeroed lengths: which path is the longest without an
- * item differs from item to item, and it may end in another thread. */
+ * item differs from item to item, and it may end in another thread. What was spent is spent by all.
+ */
 static void merge(struct paths_sample *into, const struct paths_sample *from)
 {
     struct paths_sample was = *into;
     if (from->length_s > into->length_s)
         *into = *from;
     uint32_t items = was.items < from->items ? was.items : from->items;
-    for (uint32_t i = 0; i < items; i++)
+    into->cpu_s = was.cpu_s + from->cpu_s;
+    for (uint32_t i = 0; i < items; i++) {
         into->item[i].zeroed_s = fmax(was.item[i].zeroed_s, from->item[i].zeroed_s);
+        into->item[i].cpu_s = was.item[i].cpu_s + from->item[i].cpu_s;
+    }
     into->since_s = fmin(was.since_s, from->since_s); /* which passes over NAN */
 }
 
@@ -90,7 +96,7 @@ static void add_items(struct run_path *path, const struct paths_sample *s, const
         item->share_s = s->item[i].share_s;
         item->exclusive_s = s->item[i].exclusive_s;
         item->zeroed_s = fmin(s->item[i].zeroed_s, s->length_s);
-        item->cpu_s = NAN;
+        item->cpu_s = s->item[i].cpu_s;
         if (plan->names[i][0])
             item->name = xstrdup(plan->names[i]);
         for (char *c = item->name; c && *c; c++)
@@ -121,8 +127,7 @@ void paths_finish(struct paths *paths, const struct plan *plan, struct run *run)
     path->length_s = s->length_s;
     path->mpi_s = s->mpi_s;
     path->rank = s->rank;
-    for (size_t i = 0; i < run->rank_count; i++)
-        path->cpu_s += run_rank_time(&run->ranks[i]) - run->ranks[i].sync_s; /* as items have it */
+    path->cpu_s = s->cpu_s;
     set_strip(path, s);
     /* Switching it off is a generation too, of which nobody has a path. */
     bool same =

@@ -19,8 +19,9 @@ struct paths_sample {
     uint32_t items;
     double since_s; /* NAN: not known */
     double length_s, mpi_s, bucket_s;
+    double cpu_s; /* of all threads together, as that of items */
     struct paths_share {
-        double share_s, exclusive_s, zeroed_s;
+        double share_s, exclusive_s, zeroed_s, cpu_s;
     } item[RECORD_PATH_ITEMS];
     uint16_t strip[RECORD_PATH_STRIP];
 };

@@ -88,7 +88,6 @@ void path_nodes_settle(struct path_nodes *nodes, struct run *run)
         const struct found *f = &found[item->number % RECORD_PATH_ITEMS];
         if (f->count == 1) {
             item->node = f->node;
-            item->cpu_s = f->cpu;
             free(item->name);
             item->name = NULL;
         } else if (f->count && !item->name) {

@@ -19,8 +19,8 @@ struct path_nodes { /* zeroed: none */
 void path_nodes_add(struct path_nodes *nodes, uint64_t key, uint32_t node);
 /* Procedures have their key by name. */
 void path_nodes_procedures(struct path_nodes *nodes, const struct graph *graph);
-/* Gives the run's items their nodes, or a name where an item is several, and their CPU time; once
- * the values of the graph are there. Empties the list. */
+/* Gives the run's items their nodes, or a name where an item is several; once the values of the
+ * graph are there. Empties the list. */
 void path_nodes_settle(struct path_nodes *nodes, struct run *run);
 
 #endif

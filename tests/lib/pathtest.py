@@ -123,10 +123,15 @@ def expected(length, items):
     return want
 
 
-def construct(name, ranks, length, items, *args, title=None, names=None, loupe="", options=()):
+def construct(name, ranks, length, items, *args, title=None, names=None, loupe="", options=(),
+              cpu=None):
     """Runs a program until its critical path is as expected, or it is not. `names`: as the items are
-    asked for, if that is not by their procedures."""
-    figures = Figures(expected(length, items))
+    asked for, if that is not by their procedures; `cpu`: what all ranks spend in items, in units;
+    None: in all."""
+    want = expected(length, items)
+    for item_name, units in (cpu or {}).items():
+        want["cpu_s" if item_name is None else ("cpu_s", item_name)] = units
+    figures = Figures(want)
     select = ["--critical-path", "--items", ",".join(names or items), *options]
     for _ in range(ROUNDS):
         done = run(name, ranks, *args, options=select, loupe=loupe)

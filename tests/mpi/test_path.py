@@ -16,7 +16,8 @@ def alternate():
 
 def imbalance():
     """6 rounds: 4 units on the path, 2 beside it, which take over."""
-    pt.construct("imbalance", 2, 24, {"much": (24, 24, 12), "little": (0, 0, 24)})
+    pt.construct("imbalance", 2, 24, {"much": (24, 24, 12), "little": (0, 0, 24)},
+                 cpu={"much": 24, "little": 12, None: 36})
 
 
 def pipeline():
@@ -101,8 +102,9 @@ def statement():
 def by_pcontrol():
     """Rank 0 alone says so; 12 rounds of 2 and 1 units are of the path then."""
     items = {"left": (24, 24, 12), "right": (12, 12, 24)}
-    pt.construct("midrun", 2, 36, items, "reset", title="MPI_Pcontrol(5)")
-    pt.construct("midrun", 2, 36, items, "on", title="MPI_Pcontrol(3)")
+    cpu = {"left": 24, "right": 12, None: 36}
+    pt.construct("midrun", 2, 36, items, "reset", title="MPI_Pcontrol(5)", cpu=cpu)
+    pt.construct("midrun", 2, 36, items, "on", title="MPI_Pcontrol(3)", cpu=cpu)
     pt.construct("midrun", 2, 36, items, "off", title="MPI_Pcontrol(4)")
 
 

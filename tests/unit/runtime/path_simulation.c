@@ -29,8 +29,9 @@ struct actor {
     struct thread thread;
     struct path path;
     struct record_path record;
-    int64_t now; /* virtual */
-    int node;    /* of the graph */
+    int64_t now;                                /* virtual */
+    int64_t spent, spent_in[RECORD_PATH_ITEMS]; /* since its path began, without waiting */
+    int node;                                   /* of the graph */
     int depth;
     uint32_t stack[STACK];
     bool alive, started;
@@ -91,8 +92,12 @@ static uint32_t active(const struct actor *p)
 static void go_on(struct actor *p, int64_t passes, int64_t work, bool mpi)
 {
     int to = graph_node(&w.graph);
-    if (p->started)
+    if (p->started) {
         graph_edge(&w.graph, p->node, to, work, active(p), innermost(p), mpi);
+        p->spent += work;
+        for (uint32_t i = 0; i < w.items; i++)
+            p->spent_in[i] += active(p) >> i & 1 ? work : 0;
+    }
     p->node = to;
     p->now += passes;
 }
@@ -313,7 +318,7 @@ static void join(int child)
     path_meet(&p->thread, p->now, &end.told);
     graph_edge(&w.graph, end.node, p->node, 0, 0, RECORD_PATH_NO_ITEM, false);
     if (end.at > p->now) { /* waiting for it is not on the path */
-        p->thread.path->record->offset += end.at - p->now;
+        path_waited(&p->thread, end.at - p->now);
         p->now = end.at;
     }
 }
@@ -404,6 +409,23 @@ static bool agrees(const struct path_told *t, int node)
     return !bad;
 }
 
+/* What the threads themselves have spent, whosever path they were on. */
+static bool spent_agrees(void)
+{
+    bool bad = false;
+    for (int k = 0; k < THREADS && !bad; k++) {
+        const struct actor *p = &w.process[k];
+        int64_t all = path_spent(&p->path, p->now);
+        if (!p->started)
+            continue;
+        bad |= differs(all, p->spent, "spent", 0);
+        for (uint32_t i = 0; i < w.items && !bad; i++)
+            bad |= differs(p->record.spent[i] + (active(p) >> i & 1 ? all : 0), p->spent_in[i],
+                           "spent in item", i);
+    }
+    return !bad;
+}
+
 static void programs(const char *what, int count, bool later)
 {
     int wrong = 0, checks = 0, adopted = 0;
@@ -412,6 +434,7 @@ static void programs(const char *what, int count, bool later)
         run(2 + (int)random_below(PROCESSES - 1), random_below(RECORD_PATH_ITEMS + 1),
             later ? 1 + (int)random_below(STEPS / 2) : 0);
         graph_solve(&w.graph, w.items);
+        wrong += !spent_agrees();
         for (int k = 0; k < w.checks && !wrong; k++)
             wrong += !agrees(&w.check[k].told, w.check[k].node);
         checks += w.checks;

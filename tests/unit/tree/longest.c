@@ -19,6 +19,8 @@ static struct record_path *path(struct segment *s, uint32_t block, uint32_t gene
     p->item[0] =
         (struct record_path_item){share * SECOND / 10, share * SECOND / 20, excess * SECOND / 10};
     p->mpi = SECOND / 10;
+    p->idle = 20 * SECOND - 2 * tenths * SECOND / 10; /* twice as much was spent here */
+    p->spent[0] = share * SECOND / 10;
     p->began = (uint64_t)(5 * SECOND);
     p->strip_shift = 31;
     for (int i = 0; i < 3; i++)
@@ -80,7 +82,8 @@ static void test_longest(void)
            fabs(p->strip_s - 1.0737) < 1e-4,
        "who carried it");
     ok(p->range_count == 3 && p->ranges[2].to == 40 && p->ranges[2].item == 1, "keys of its items");
-    ok(near(p->cpu_s, 20), "CPU time of all ranks");
+    ok(near(p->cpu_s, 2 * (3.0 + 3.5 + 2.8)) && near(p->items[0].cpu_s, 1 + 2 + 0.1),
+       "what all threads of it have spent since it began");
     run_free(run);
 
     path(&b, 1, 3, 10, 0, 0);
