@@ -86,13 +86,40 @@ static void name_bucket(const struct names *names, struct path_search_range r, c
         snprintf(name, PLAN_NAME, "%zu candidates", count);
 }
 
+/* What was found, each with all of its keys. Two ways into one circle are one item. */
+static void put_found(const struct critical *c, struct plan *plan)
+{
+    const struct path_search *s = &c->search;
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct wanted all = {0};
+        bool new = true;
+        for (uint32_t k = 0; k < plan->count; k++)
+            new &= plan->ranges[k].from != s->ranges[i].from;
+        if (!new)
+            continue;
+        names_expand(&c->names, s->ranges[i].from, &all);
+        memcpy(plan->names[plan->items], all.label, PLAN_NAME);
+        for (size_t k = 0; k < all.count; k++)
+            add_range(plan, all.keys[k], plan->items);
+        plan->items++;
+        free(all.keys);
+    }
+    if (plan->count)
+        qsort(plan->ranges, plan->count, sizeof *plan->ranges, by_from);
+}
+
 static struct plan searched_plan(const struct critical *c, uint32_t top)
 {
     const struct path_search *s = &c->search;
-    struct plan plan = {.on = 1, .items = s->count, .count = s->count, .top = top};
+    struct plan plan = {.on = 1, .top = top};
     plan.searching = !s->done;
     plan.complete = s->done;
     plan.covered = (uint32_t)lround(s->covered * 10000);
+    if (s->done) {
+        put_found(c, &plan);
+        return plan;
+    }
+    plan.items = plan.count = s->count;
     for (uint32_t i = 0; i < s->count; i++) {
         plan.ranges[i] = (struct plan_range){s->ranges[i].from, s->ranges[i].to, i, 0};
         name_bucket(&c->names, s->ranges[i], plan.names[i]);

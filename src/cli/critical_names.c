@@ -65,6 +65,7 @@ void names_load(struct names *n, const char *program)
         program_add(&n->program, 0, &inserted);
     }
     program_finish(&n->program);
+    circles_find(&n->circles, &n->program);
     n->tables = n->program.site_count > 0 || n->inserted;
     unit_free(&inserted);
     tables_free(&tables);
@@ -74,7 +75,7 @@ void names_load(struct names *n, const char *program)
         if (p->kind != GRAPH_PROCEDURE || !p->probe || !p->linkage)
             continue;
         struct named_key *k = VEC_PUSH(n->keys, n->key_count, n->key_room);
-        *k = (struct named_key){.key = plan_procedure(unit_key(p->linkage))};
+        *k = (struct named_key){.key = plan_procedure(unit_key(p->linkage)), .node = (uint32_t)i};
         put_label(k->label, p->name, p->file, p->line);
     }
     sort_keys(n);
@@ -109,15 +110,47 @@ static void add_sites(const struct names *n, uint32_t node, struct wanted *w)
     }
 }
 
+static void add_procedure(struct wanted *w, const struct program_node *p)
+{
+    if (p->linkage)
+        add_key(w, plan_procedure(unit_key(p->linkage)));
+}
+
+/* With those that it calls and that call it. */
+static void add_circle(const struct names *n, uint32_t node, struct wanted *w, bool named)
+{
+    size_t before = w->count;
+    for (uint32_t i = 0; i < n->program.count; i++)
+        if (i != node && circles_same(&n->circles, &n->program, node, i))
+            add_procedure(w, &n->program.nodes[i]);
+    size_t len = strlen(w->label);
+    if (!named && w->count > before && len + 1 < sizeof w->label)
+        snprintf(w->label + len, sizeof w->label - len, " and %zu more in a circle",
+                 w->count - before);
+}
+
 static void add_node(const struct names *n, uint32_t node, struct wanted *w)
 {
     const struct program_node *p = &n->program.nodes[node];
-    if (p->kind == GRAPH_PROCEDURE && p->linkage)
-        add_key(w, plan_procedure(unit_key(p->linkage)));
-    else if (p->kind != GRAPH_PROCEDURE)
-        add_sites(n, node, w);
-    if (!*w->label)
+    bool named = *w->label;
+    if (!named)
         put_label(w->label, p->name, p->file, p->line);
+    if (p->kind != GRAPH_PROCEDURE) {
+        add_sites(n, node, w);
+        return;
+    }
+    add_procedure(w, p);
+    add_circle(n, node, w, named);
+}
+
+void names_expand(const struct names *n, uint64_t key, struct wanted *into)
+{
+    const struct named_key *k = names_of(n, key);
+    if (k && k->node != GRAPH_NONE)
+        add_node(n, k->node, into);
+    add_key(into, key);
+    if (k && !*into->label)
+        memcpy(into->label, k->label, sizeof into->label);
 }
 
 /* The last part of a qualified name will do. */
@@ -195,6 +228,15 @@ static int parse_place(const struct names *n, const char *text, struct wanted *w
     unsigned long line = strtoul(colon + 1, &end, 10);
     bool known = false;
     uint32_t node = node_at(n, file, (uint32_t)line, &known);
+    if (node != GRAPH_NONE && circles_inside(&n->circles, &n->program, node)) {
+        const struct program_node *p = &n->program.nodes[node];
+        log_error(
+            "--items: the call on %s is part of a recursion, and its time in the call that led "
+            "there; name %s instead",
+            text, p->procedure < n->program.count ? n->program.nodes[p->procedure].name : "it");
+        free(file);
+        return -EINVAL;
+    }
     if (node != GRAPH_NONE) {
         add_node(n, node, w);
         free(file);
@@ -218,6 +260,25 @@ static bool is_place(const char *text)
            strspn(colon + 1, "0123456789") == strlen(colon + 1);
 }
 
+/* What an earlier one has in full is no item of its own: named twice, or one of a circle. */
+static void drop_if_there(struct names *n, const char *word)
+{
+    struct wanted *last = &n->wanted[n->wanted_count - 1];
+    for (size_t i = 0; last->count && !last->file && !last->call && i + 1 < n->wanted_count; i++) {
+        const struct wanted *w = &n->wanted[i];
+        size_t common = 0;
+        for (size_t k = 0; k < last->count; k++)
+            for (size_t j = 0; j < w->count; j++)
+                common += w->keys[j] == last->keys[k];
+        if (common < last->count)
+            continue;
+        log_warn("--items: %s is part of %s, which is one item", word, w->label);
+        free(last->keys);
+        n->wanted_count--;
+        return;
+    }
+}
+
 int names_parse(struct names *n, const char *list)
 {
     char *copy = xstrdup(list), *rest = copy;
@@ -234,6 +295,8 @@ int names_parse(struct names *n, const char *list)
         struct wanted *w = VEC_PUSH(n->wanted, n->wanted_count, n->wanted_room);
         *w = (struct wanted){0};
         err = is_place(word) ? parse_place(n, word, w) : parse_name(n, word, w);
+        if (!err)
+            drop_if_there(n, word);
     }
     if (!err && !n->wanted_count) {
         log_error("--items: name some, as --items solve,solver.c:120");
@@ -313,7 +376,8 @@ static void look_statement(void *data, uint32_t block, uint32_t statement,
     (void)statement;
     if (s->call >= record_call_count || s->module >= l->count)
         return;
-    struct named_key k = {.statement = true, .call = record_call_names[s->call]};
+    struct named_key k = {
+        .statement = true, .node = GRAPH_NONE, .call = record_call_names[s->call]};
     for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
         if (!strcmp(k.call, outside[i]))
             return;
@@ -357,6 +421,7 @@ void names_free(struct names *n)
     }
     free(n->wanted);
     free(n->keys);
+    circles_free(&n->circles);
     program_free(&n->program);
     resolver_free(n->resolver);
     *n = (struct names){0};

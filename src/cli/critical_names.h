@@ -4,6 +4,7 @@
 #ifndef LOUPE_CLI_CRITICAL_NAMES_H
 #define LOUPE_CLI_CRITICAL_NAMES_H
 
+#include "cli/critical_circles.h"
 #include "graph/program.h"
 #include "record/plan.h"
 #include "tree/job.h"
@@ -24,6 +25,7 @@ struct wanted {
 struct named_key {
     uint64_t key;
     bool statement;
+    uint32_t node; /* of procedures: in the program; GRAPH_NONE: none */
     char label[PLAN_NAME];
     char *file, *path; /* of statements; NULL: not known */
     uint32_t line;
@@ -32,6 +34,7 @@ struct named_key {
 
 struct names { /* zeroed: empty */
     struct program program;
+    struct circles circles;
     bool tables;   /* it has probes: was built with loupe cc, or */
     bool inserted; /* some are inserted, in libraries too */
     struct wanted *wanted;
@@ -45,6 +48,9 @@ struct names { /* zeroed: empty */
 void names_load(struct names *names, const char *program);
 /* Takes "a,b,file.c:120". -EINVAL: said on standard error, with what is possible. */
 int names_parse(struct names *names, const char *list);
+/* All keys that an item has that has this one: of procedures that call each other those of all of
+ * them. Added to `into`, with what they are called together. */
+void names_expand(const struct names *names, uint64_t key, struct wanted *into);
 /* Looks for statements in the records of the job's processes; true: one that was named is new. */
 bool names_look(struct names *names, const struct job *job);
 /* Whether there are named items whose statements may still turn up. */

@@ -78,8 +78,12 @@ static void find(const struct path_nodes *nodes, const struct run *run,
 void path_nodes_settle(struct path_nodes *nodes, struct run *run)
 {
     struct found found[RECORD_PATH_ITEMS] = {0};
-    for (size_t i = 0; i < nodes->count; i++)
-        nodes->list[i].item = item_of(&run->path, nodes->list[i].key);
+    for (size_t i = 0; i < nodes->count; i++) {
+        struct path_node *n = &nodes->list[i];
+        n->item = item_of(&run->path, n->key);
+        if (n->node < run->graph.count && run->graph.nodes[n->node].group)
+            n->node = run->graph.nodes[n->node].group; /* procedures in a circle are one item */
+    }
     if (nodes->count)
         qsort(nodes->list, nodes->count, sizeof *nodes->list, compare_nodes);
     find(nodes, run, found);

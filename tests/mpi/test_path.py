@@ -73,6 +73,21 @@ def nested():
                  title="nested, fewer items")
 
 
+def mutual():
+    """Procedures that call each other are one item, whichever of them is named and however it is
+    come into (mutual.c): 9 of 11 units of a round, of which 3 are of what they call."""
+    items = {"odd+even": (36, 24, 8), "leaf": (12, 12, 32), "rest": (8, 8, 36)}
+    pt.construct("mutual", 2, 44, items, names=["odd", "leaf", "rest"],
+                 cpu={"odd+even": 36, "leaf": 12, None: 44})
+    both = pt.construct("mutual", 2, 44, {"odd+even": (36, 36, 8)}, names=["even", "odd"],
+                        title="mutual, both named")
+    lt.ok("is part of" in both.result.err, "that two names are one item is said", both.result.err)
+    place = f"mutual.c:{lt.markers('path/mutual.c')['inside']}"
+    refused = lt.execute(lt.loupe_command(pt.command("mutual", 2), ["--items", place], lt.run_file()))
+    lt.ok(refused.code != 0 and "part of a recursion" in refused.err,
+          "a call inside has no time of its own, and is refused", refused)
+
+
 def statement():
     """What a communication that never waits has of the path is all of its time, by the program's own
     clock. It is known where it is only once it was executed, and the path starts anew with that: so
@@ -105,7 +120,7 @@ def by_pcontrol():
     cpu = {"left": 24, "right": 12, None: 36}
     pt.construct("midrun", 2, 36, items, "reset", title="MPI_Pcontrol(5)", cpu=cpu)
     pt.construct("midrun", 2, 36, items, "on", title="MPI_Pcontrol(3)", cpu=cpu)
-    pt.construct("midrun", 2, 36, items, "off", title="MPI_Pcontrol(4)")
+    pt.construct("midrun", 2, 36, items, "off", title="MPI_Pcontrol(4)", cpu=cpu)
 
 
 def by_ctl():
@@ -176,6 +191,6 @@ def integer_sort():
 
 
 TESTS = [alternate, imbalance, pipeline, rendezvous, aside, zeroing, threads, barriers, nested,
-         statement, by_pcontrol, by_ctl, integer_sort]
+         mutual, statement, by_pcontrol, by_ctl, integer_sort]
 ONLY = os.environ.get("LOUPE_TEST_ONLY", "").split()
 lt.main(*[t for t in TESTS if not ONLY or t.__name__ in ONLY])
