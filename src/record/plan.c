@@ -114,7 +114,9 @@ static uint32_t take(struct plan *shared)
     return 0;
 }
 
-static uint32_t change(struct plan *shared, const struct plan *to, const uint32_t *from)
+/* `generation` 0: the next one. */
+static uint32_t change(struct plan *shared, const struct plan *to, const uint32_t *from,
+                       uint32_t generation)
 {
     struct plan new;
     memcpy(&new, to, sizeof new);
@@ -125,8 +127,8 @@ static uint32_t change(struct plan *shared, const struct plan *to, const uint32_
     uint32_t mine = take(shared);
     if (!mine)
         return 0;
-    uint32_t generation = shared->generation + 1;
-    bool wanted = !from || *from + 1 == generation;
+    bool wanted = !from || *from == shared->generation;
+    generation = generation ? generation : shared->generation + 1;
     __atomic_thread_fence(__ATOMIC_RELEASE);
     if (wanted) {
         new.generation = generation ? generation : 1;
@@ -141,12 +143,24 @@ static uint32_t change(struct plan *shared, const struct plan *to, const uint32_
 
 uint32_t plan_change(struct plan *shared, const struct plan *to)
 {
-    return change(shared, to, NULL);
+    return change(shared, to, NULL, 0);
 }
 
 uint32_t plan_change_from(struct plan *shared, const struct plan *to, uint32_t from)
 {
-    return change(shared, to, &from);
+    return change(shared, to, &from, 0);
+}
+
+uint32_t plan_raise(struct plan *shared, uint32_t generation)
+{
+    struct plan plan;
+    if (!plan_read(shared, &plan))
+        return 0;
+    if ((int32_t)(generation - plan.generation) <= 0) /* another rank of this node was quicker */
+        return plan.generation;
+    plan.on = 1;
+    uint32_t raised = change(shared, &plan, &plan.generation, generation);
+    return raised ? raised : __atomic_load_n(&shared->generation, __ATOMIC_ACQUIRE);
 }
 
 static bool is_ours(int fd)

@@ -115,5 +115,8 @@ int plan_make(int job_dir);
 uint32_t plan_change(struct plan *shared, const struct plan *to) EXPORT_AS(plan_change);
 uint32_t plan_change_from(struct plan *shared, const struct plan *to, uint32_t from)
     EXPORT_AS(plan_change_from);
+/* That of another node has come to this generation, and is on: so is this one then, with the items
+ * that it has. Returns its generation; 0: it could not be had. */
+uint32_t plan_raise(struct plan *shared, uint32_t generation) EXPORT_AS(plan_raise);
 
 #endif

@@ -98,8 +98,10 @@ void path_start_at(struct thread *t, const struct plan *plan, int64_t at)
         path_log_open(options_path_log(), loupe_process.writer.header->rank);
     if (t->preempt.known) /* what was lost until now is not of the new path */
         event_look(t);
+    const struct plan *shared = loupe_process.plan;
     uint64_t waits = t->path ? t->path->record->waits : 0;
     clear(t->path_kept, plan, at);
+    t->path_kept->newest = shared ? &shared->generation : &t->path_kept->generation;
     t->path_kept->record->waits = waits;
     t->path = t->path_kept;
     if (path_log_on)
@@ -115,6 +117,16 @@ void path_start(struct thread *t, const struct plan *plan)
 {
     bool inside = t->guard && t->path && t->path->record->waits;
     path_start_at(t, plan, inside ? t->path->begin : virtual_now(t));
+}
+
+void path_turn(struct thread *t)
+{
+    struct path *p = t->path;
+    uint32_t before = p->generation;
+    if (loupe_path_plan)
+        loupe_path_plan(t, __atomic_load_n(p->newest, __ATOMIC_ACQUIRE), p->begin);
+    if (t->path && p->generation == before) /* it cannot be read: not again and again */
+        p->newest = &p->generation;
 }
 
 void path_end(struct thread *t)

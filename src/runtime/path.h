@@ -82,6 +82,7 @@ struct path {
     uint64_t adoptions;         /* paths of others taken over, */
     int64_t adopted;            /* and the length at the last of them */
     int64_t floor;              /* the same, or when it was last told to anyone */
+    const uint32_t *newest;     /* generation that the plan has come to */
     uint32_t generation;
     uint32_t items;
     uint32_t statement; /* item of the communication in progress */
@@ -123,7 +124,7 @@ void path_start_at(struct thread *t, const struct plan *plan, int64_t at) EXPORT
 void path_end(struct thread *t) EXPORT_AS(path_end);
 
 /* Who knows the plan: starts the path of the calling thread, if the plan is of this generation or a
- * newer one and on, at that virtual moment. NULL: nobody. */
+ * newer one and on, at that virtual moment; one that is off ends it. NULL: nobody. */
 extern void (*loupe_path_plan)(struct thread *t, uint32_t generation, int64_t at) EXPORT;
 
 /* Timed visits of items, by the thread itself; `at` in virtual ticks. `weight`: visits it stands
@@ -138,7 +139,11 @@ void path_leave(struct thread *t, uint32_t item, int64_t at, uint32_t weight, in
  * time never goes back. */
 int64_t path_wait(struct thread *t, uint32_t item, uint64_t begin, int64_t delay)
     EXPORT_AS(path_wait);
+/* If the plan has changed meanwhile, whoever was met may have known: the path is that of the new
+ * plan from the beginning of the communication on, or ended there, and so no message leads from
+ * behind a change to before it. */
 void path_go(struct thread *t, uint64_t ticks, uint64_t sync) EXPORT_AS(path_go);
+void path_turn(struct thread *t) EXPORT_AS(path_turn); /* for that */
 /* At virtual moment `at` it meets this one; false: of another generation, or nonsense. What has a
  * newer generation starts it first (`at` if there is none yet). */
 bool path_meet(struct thread *t, int64_t at, const struct path_told *other) EXPORT_AS(path_meet);

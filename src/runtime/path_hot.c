@@ -220,6 +220,11 @@ void path_go(struct thread *t, uint64_t ticks, uint64_t sync)
     struct path *p = t->path;
     struct record_path *r = p->record;
     uint64_t began = path_part_begin(p, PATH_GOING);
+    if (UNLIKELY(__atomic_load_n(p->newest, __ATOMIC_RELAXED) != p->generation)) {
+        path_turn(t);
+        if (!t->path)
+            return;
+    }
     sync = sync < ticks ? sync : ticks;
     if (UNLIKELY(p->lost)) {
         sync += p->lost < ticks - sync ? p->lost : ticks - sync;

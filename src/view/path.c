@@ -53,6 +53,7 @@ void path_sentence(const struct run *run, struct strbuf *out)
                   path->since_s > 0 ? "the last " : "", format_time(time, span));
     if (!best) {
         strbuf_puts(out, path->searching ? "; its greatest items are being looked for"
+                         : path->top     ? "; its greatest items were not found"
                                          : "; no items were selected");
     } else if (path->searching) {
         strbuf_puts(out, "; its greatest items are being looked for");
@@ -230,6 +231,9 @@ static void notes(const struct part *p)
                           path->top);
         strbuf_puts(&text, ". ");
     }
+    if (!path->item_count && path->top && !path->searching)
+        strbuf_puts(&text, "The search for its greatest items has not begun: it takes a while, and "
+                           "all ranks have to be on one node; --items names them. ");
     if (p->run->mpi)
         strbuf_printf(
             &text, "MPI itself has %s of it (%s): transfer, waiting is on no path.",

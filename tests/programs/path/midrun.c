@@ -3,7 +3,7 @@
  * Switches the critical path by MPI_Pcontrol, from rank 0 alone: midrun on|off|reset|FILE
  *
  *     on     off (4), 5 rounds, on (3), 12 rounds
- *     off    12 rounds, off (4) by both ranks, 5 rounds
+ *     off    12 rounds, off (4), 5 rounds
  *     reset  5 rounds, reset (5), 12 rounds; all are to be started with it on
  *     FILE   rounds until there is such a file: somebody outside has switched it
  */
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
         rounds(12);
     } else if (strcmp(what, "off") == 0) {
         rounds(12);
-        MPI_Pcontrol(4); /* one that is told by nobody else goes on alone */
+        control(4);
         rounds(5);
     } else if (strcmp(what, "reset") == 0) {
         rounds(5);

@@ -54,6 +54,9 @@ static void test_file(void)
     ok(plan_change_from(p, &first, 7) == 0 && plan_read(p, &copy) && copy.on,
        "a change of another generation than this one is none");
     ok(plan_change_from(p, &first, 1) == 2 && plan_read(p, &copy) && !copy.on, "one of this is");
+    ok(plan_raise(p, 2) == 2 && plan_read(p, &copy) && !copy.on, "another node is not ahead");
+    ok(plan_raise(p, 6) == 6 && plan_read(p, &copy) && copy.on && copy.generation == 6,
+       "one that is ahead and on takes this one along");
     plan_close(p);
     plan_close(NULL);
 }
