@@ -67,8 +67,8 @@ def nested():
     loop = f"nested.c:{line}"
     pt.construct("nested", 2, 57,
                  {"outer": (18, 3, 39), "middle": (15, 6, 42), "inner": (27, 27, 30),
-                  "deeper": (9, 9, 48), "there": (12, 12, 45),
-                  loop: (18, 0, 39)})
+                  "deeper": (9, 9, 48), "back+there": (12, 12, 45), loop: (18, 0, 39)},
+                 names=["outer", "middle", "inner", "deeper", "there", loop])
     pt.construct("nested", 2, 57, {"outer": (18, 9, 39), "inner": (27, 27, 30)},
                  title="nested, fewer items")
 
