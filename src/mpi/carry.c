@@ -30,6 +30,24 @@ static void fetch(const struct snapshot *s, uint32_t items)
         line_fetch(at + i);
 }
 
+/* Items that no path was ever in are left out: what is selected and never executed costs nothing.
+ */
+static uint32_t pack(struct record_path_item *to, const struct record_path_item *from,
+                     uint32_t touched)
+{
+    uint32_t count = 0;
+    for (; touched; touched &= touched - 1)
+        to[count++] = from[__builtin_ctz(touched)];
+    return count;
+}
+
+static void unpack(struct record_path_item *to, const struct record_path_item *from,
+                   uint32_t touched)
+{
+    for (; touched; touched &= touched - 1)
+        to[__builtin_ctz(touched)] = *from++;
+}
+
 static void write_snapshot(struct path *p, struct snapshot *snapshots, int64_t length)
 {
     const struct record_path *r = p->record;
@@ -47,9 +65,10 @@ static void write_snapshot(struct path *p, struct snapshot *snapshots, int64_t l
     s->told.strip_shift = r->strip_shift;
     s->told.rank = loupe_process.writer.header->rank;
     memcpy(s->told.strip, r->strip, sizeof s->told.strip);
-    memcpy(s->told.item, r->item, p->items * sizeof *r->item);
+    s->told.touched = p->touched;
+    uint32_t count = pack(s->told.item, r->item, p->touched);
     __atomic_store_n(&s->serial, p->serial, __ATOMIC_RELEASE);
-    fetch(&snapshots[(p->serial + 1) % CARRY_SNAPSHOTS], p->items);
+    fetch(&snapshots[(p->serial + 1) % CARRY_SNAPSHOTS], count);
     p->told_change = p->change;
 }
 
@@ -177,10 +196,11 @@ static void grow(struct path_told *told, const struct snapshot *s, const struct 
     told->length = c->length;
     told->mpi = c->mpi;
     told->number = c->number;
-    for (uint32_t i = 0; active && i < told->items; i++, active >>= 1)
-        told->item[i].share = (int64_t)((uint64_t)told->item[i].share +
-                                        (-(uint64_t)(active & 1) & (uint64_t)c->length));
-    if (innermost < told->items)
+    for (active &= told->touched; active; active &= active - 1) {
+        struct record_path_item *item = &told->item[__builtin_ctz(active)];
+        item->share = (int64_t)((uint64_t)item->share + (uint64_t)c->length);
+    }
+    if (innermost < told->items && told->touched >> innermost & 1)
         told->item[innermost].exclusive =
             (int64_t)((uint64_t)told->item[innermost].exclusive + (uint64_t)c->length);
 }
@@ -191,12 +211,11 @@ static bool read_snapshot(const struct snapshot *snapshots, const struct carried
     const struct snapshot *s = &snapshots[c->serial % CARRY_SNAPSHOTS];
     if (!c->serial || __atomic_load_n(&s->serial, __ATOMIC_ACQUIRE) != c->serial)
         return false;
-    uint32_t items = s->told.items;
-    if (items > RECORD_PATH_ITEMS)
+    memcpy(told, &s->told, offsetof(struct path_told, item));
+    if (told->items > RECORD_PATH_ITEMS || told->touched & ~path_items(told->items))
         return false;
-    memcpy(told, &s->told, path_told_bytes(items));
+    unpack(told->item, s->told.item, told->touched);
     *active = (struct path_active){s->active, s->innermost};
-    told->items = items;
     grow(told, s, c);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return __atomic_load_n(&s->serial, __ATOMIC_RELAXED) == c->serial;
@@ -223,7 +242,8 @@ void carry_meet_told(const struct path_told *told, int64_t at)
 void carry_fetch(const struct snapshot *s)
 {
     const struct thread *t = loupe_tls.self;
-    uint32_t bytes = s && t && t->path ? 16 + path_told_bytes(t->path->items) : 0;
+    uint32_t count = t && t->path ? (uint32_t)__builtin_popcount(t->path->touched) : 0;
+    uint32_t bytes = s && t && t->path ? 16 + path_told_bytes(count) : 0;
     for (uint32_t i = 0; i < bytes; i += 64)
         __builtin_prefetch((const char *)s + i);
 }
@@ -271,6 +291,7 @@ bool carry_read(int32_t world, const struct carried *slot, uint64_t key, struct 
     struct path_active active;
     bool there = read_slot(slot, key, &c) && !c.lent; /* to several: never lent */
     const struct snapshot *snapshots = there ? snapshots_of(world, c.block) : NULL;
+    memset(told->item, 0, sizeof told->item); /* whoever passes it on says all */
     return snapshots && read_snapshot(snapshots, &c, told, &active);
 }
 

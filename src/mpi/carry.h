@@ -44,7 +44,8 @@ struct snapshot {
     uint32_t serial;            /* 0: being written */
     uint32_t active, innermost; /* as in struct record_path: those go on growing, */
     uint32_t spare;
-    struct path_told told; /* so in here they are less the length */
+    struct path_told told; /* so in here they are less the length; of items the touched ones alone,
+                              one behind the other */
 } __attribute__((aligned(1024)));
 _Static_assert(sizeof(struct snapshot) == 1024, "four in a page");
 

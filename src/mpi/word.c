@@ -124,12 +124,14 @@ void word_join_path(struct word *w, const struct path_told *other)
     bool newer = !w->has_path || (int32_t)(other->generation - w->told.generation) > 0;
     if (!newer && (other->generation != w->told.generation || other->items != w->told.items))
         return;
+    uint32_t touched = other->touched | (newer ? 0 : w->told.touched);
     for (uint32_t i = 0; i < other->items; i++) {
         int64_t its = net_of(other, i), mine = newer ? its : net_of(&w->told, i);
         net[i] = its > mine ? its : mine;
     }
     if (newer || other->length > w->told.length)
         memcpy(&w->told, other, path_told_bytes(other->items));
+    w->told.touched = touched;
     w->has_path = true;
     for (uint32_t i = 0; i < other->items; i++)
         w->told.item[i].excess = minus(net[i], minus(w->told.length, w->told.item[i].share));

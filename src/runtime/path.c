@@ -67,6 +67,7 @@ static void clear(struct path *p, const struct plan *plan, int64_t at)
     r->innermost = RECORD_PATH_NO_ITEM;
     r->strip_shift = PATH_STRIP_FIRST;
     p->items = r->items = items_of(plan);
+    p->touched = 0;
     p->begin = p->last = p->start = at;
     p->adopted = p->floor = 0;
     p->statement = RECORD_PATH_NO_ITEM;
@@ -214,14 +215,23 @@ static uint32_t bit_of(uint32_t item)
     return item < RECORD_PATH_ITEMS ? 1u << item : 0;
 }
 
-/* The own path is the longer one: it stays, net of an item the other may be longer. */
+/* What the other has of an item. */
+static const struct record_path_item *its_item(const struct path_told *other, uint32_t item)
+{
+    static const struct record_path_item none;
+    return other->touched >> item & 1 ? &other->item[item] : &none;
+}
+
+/* The own path is the longer one: it stays, net of an item the other may be longer. `items`: those
+ * that either was ever in, a bit each; net of another one both are as long as they are. */
 static bool stay(struct path *p, int64_t length, const struct path_told *other, uint32_t items)
 {
     struct record_path *r = p->record;
     bool news = false;
-    for (uint32_t i = 0; i < items; i++) {
+    for (; items; items &= items - 1) {
+        uint32_t i = (uint32_t)__builtin_ctz(items);
         struct record_path_item *mine = &r->item[i];
-        const struct record_path_item *its = &other->item[i];
+        const struct record_path_item *its = its_item(other, i);
         int64_t net = minus(length, plus(mine->share, when(r->active, i, length)));
         int64_t its_net = plus(minus(other->length, its->share), its->excess);
         int64_t excess = minus(its_net, net);
@@ -237,9 +247,10 @@ static bool adopt(struct path *p, int64_t length, const struct path_told *other,
     struct record_path *r = p->record;
     uint32_t inner = bit_of(r->innermost);
     bool whole = true;
-    for (uint32_t i = 0; i < items; i++) {
+    for (; items; items &= items - 1) {
+        uint32_t i = (uint32_t)__builtin_ctz(items);
         struct record_path_item *mine = &r->item[i];
-        const struct record_path_item *its = &other->item[i];
+        const struct record_path_item *its = its_item(other, i);
         int64_t net =
             plus(minus(length, plus(mine->share, when(r->active, i, length))), mine->excess);
         int64_t excess = minus(net, minus(other->length, its->share));
@@ -266,7 +277,8 @@ static void adopt_length(struct path *p, int64_t at, int64_t length, int64_t mpi
 static bool is_path(const struct path_told *o)
 {
     return o->generation && o->length >= 0 && o->length < PATH_LENGTH_MAX &&
-           o->items <= RECORD_PATH_ITEMS && o->strip_shift < 62;
+           o->items <= RECORD_PATH_ITEMS && o->strip_shift < 62 &&
+           !(o->touched & ~path_items(o->items));
 }
 
 bool path_meet(struct thread *t, int64_t at, const struct path_told *other)
@@ -287,13 +299,14 @@ bool path_meet(struct thread *t, int64_t at, const struct path_told *other)
     path_open(r);
     r->met++;
     p->whole = false;
+    p->touched |= other->touched;
     if (other->length > length) {
-        p->whole = adopt(p, length, other, p->items);
+        p->whole = adopt(p, length, other, p->touched);
         r->strip_shift = other->strip_shift;
         memcpy(r->strip, other->strip, sizeof r->strip);
         adopt_length(p, at, other->length, other->mpi);
         p->change++;
-    } else if (stay(p, length, other, p->items)) {
+    } else if (stay(p, length, other, p->touched)) {
         p->change++;
     }
     path_close(r);
@@ -339,7 +352,8 @@ void path_tell(struct thread *t, int64_t at, struct path_told *told)
                                .mpi = r->mpi,
                                .strip_shift = r->strip_shift,
                                .rank = loupe_process.writer.header->rank,
-                               .number = p->published};
+                               .number = p->published,
+                               .touched = p->touched};
     memcpy(told->strip, r->strip, sizeof told->strip);
     for (uint32_t i = 0; i < p->items; i++) {
         told->item[i] = r->item[i];

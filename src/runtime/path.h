@@ -39,9 +39,15 @@ struct path_told {
     uint32_t strip_shift;
     int32_t rank;                                    /* of MPI_COMM_WORLD, whose it is */
     uint32_t number;                                 /* of what it has published, for path_log.h */
+    uint32_t touched;                                /* items, a bit each: all others are 0 */
     uint16_t strip[RECORD_PATH_STRIP];               /* as in struct record_path */
     struct record_path_item item[RECORD_PATH_ITEMS]; /* of none active: as of `length` */
 };
+/* A bit for each of so many items. */
+static inline uint32_t path_items(uint32_t items)
+{
+    return items < RECORD_PATH_ITEMS ? (1u << items) - 1 : UINT32_MAX;
+}
 /* As much of it as is used. */
 static inline uint32_t path_told_bytes(uint32_t items)
 {
@@ -72,7 +78,15 @@ struct path_visit {
 };
 
 /* What it costs to keep it: measured now and then, and accounted for each time. */
-enum path_part { PATH_WAITING, PATH_GOING, PATH_TELLING, PATH_MEETING, PATH_PARTS };
+enum path_part {
+    PATH_WAITING,
+    PATH_GOING,
+    PATH_TELLING,
+    PATH_MEETING,
+    PATH_ENTERING, /* by probes */
+    PATH_LEAVING,
+    PATH_PARTS
+};
 
 /* Of one thread, private; what readers see is `record`. */
 struct path {
@@ -85,6 +99,7 @@ struct path {
     const uint32_t *newest;     /* generation that the plan has come to */
     uint32_t generation;
     uint32_t items;
+    uint32_t touched;   /* items that the path, or one that it met, was ever in: a bit each */
     uint32_t statement; /* item of the communication in progress */
     uint32_t deep;      /* visits that are open and not entered */
     uint32_t depth;

@@ -20,8 +20,10 @@ static inline void path_part_end(struct thread *t, enum path_part part, uint64_t
     struct learnt *l = &t->path->cost[part];
     int64_t cost = l->cost;
     if (began) {
+        int64_t clock = t->short_cost.inside; /* which is not read the other times */
+        uint64_t known = t->path->logged + (uint64_t)(clock >> RECORD_TIME_SHIFT);
         uint64_t ticks = clock_since(began, short_clock());
-        cost = learnt_now(l, clock_since(t->path->logged, ticks));
+        cost = learnt_now(l, clock_since(known, ticks)) + clock;
     }
     event_spent(t, cost);
     t->measured += cost;

@@ -84,6 +84,7 @@ void path_enter(struct thread *t, uint32_t item, int64_t at)
         r->item[item].share -= length;
         r->spent[item] -= spent;
         r->active |= 1u << item;
+        p->touched |= 1u << item;
     }
     change_innermost(p, item, length);
     path_close(r);

@@ -45,13 +45,22 @@ static inline void pull(struct probe_site *s)
 /* ---- frames ---- */
 
 /* What keeping the path costs, since the clock was read and the delay was `known`; outside of every
- * budget. What looks at the processor or writes a log there charges for itself; what took so long
- * that another had the processor is no cost, and found by the next look. */
-static inline void items_spent(struct probe_thread *p, uint64_t since, int64_t known)
+ * budget. Learnt, since reading the clock costs as much as the rest. What looks at the processor or
+ * writes a log there charges for itself; what took so long that another had the processor is no
+ * cost, and found by the next look. */
+static inline void items_spent(struct probe_thread *p, enum path_part part, uint64_t since,
+                               int64_t known)
 {
-    int64_t cost = (int64_t)((now_ticks() - since) << RECORD_TIME_SHIFT) - (p->delay - known);
-    if (UNLIKELY(cost > (int64_t)LEARNT_TOO_LONG << RECORD_TIME_SHIFT))
-        return;
+    struct learnt *l = &p->thread->path->cost[part];
+    int64_t cost = l->cost;
+    if (UNLIKELY(learnt_due(l))) {
+        int64_t clock = p->thread->short_cost.inside; /* which the others do not read */
+        int64_t known_ticks = (p->delay - known + clock) >> RECORD_TIME_SHIFT;
+        int64_t ticks = (int64_t)(now_ticks() - since) - known_ticks;
+        if (ticks > LEARNT_TOO_LONG)
+            return;
+        cost = learnt_now(l, ticks > 0 ? (uint64_t)ticks : 0) + clock;
+    }
     p->delay += cost;
     p->thread->apart += cost;
 }
@@ -82,7 +91,7 @@ static RARELY void enter_items(struct probe_thread *p, struct probe_frame *f, ui
         path_enter(p->thread, f->call_item, at);
     if (f->item != RECORD_PATH_NO_ITEM)
         path_enter(p->thread, f->item, at);
-    items_spent(p, now, known);
+    items_spent(p, PATH_ENTERING, now, known);
 }
 
 /* One that was interrupted, or found to be part of a recursion, is no measure for others. */
@@ -99,7 +108,7 @@ static RARELY void leave_items(struct probe_thread *p, struct probe_frame *f, in
         path_leave(p->thread, f->item, at, weight, ticks, ticks);
     if (f->call_item != RECORD_PATH_NO_ITEM)
         path_leave(p->thread, f->call_item, at, weight, ticks, ticks);
-    items_spent(p, now, known);
+    items_spent(p, PATH_LEAVING, now, known);
 }
 
 HOT void close_top(struct probe_thread *p, uint64_t now)

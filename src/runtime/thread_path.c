@@ -54,6 +54,7 @@ void thread_path_merge(struct path_told *told, const struct path_told *other)
         return;
     }
     bool longer = other->length > told->length;
+    uint32_t touched = told->touched | other->touched;
     const struct path_told *longest = longer ? other : told;
     for (uint32_t i = 0; i < told->items; i++) {
         int64_t one = without(told, i), two = without(other, i);
@@ -62,6 +63,7 @@ void thread_path_merge(struct path_told *told, const struct path_told *other)
     }
     if (longer)
         memcpy(told, other, offsetof(struct path_told, item));
+    told->touched = touched;
 }
 
 void thread_path_begin(struct thread_path *p)

@@ -3,10 +3,12 @@
 """What the critical path costs: paper 3's Figures 6 and 7.
 
     path.py BUILD [--blocks N] [--seconds S] [--mpi openmpi|mpich]... [--rate R]... [--items N]...
+                  [--entered N]...
 
 Two ranks compute (75 % of the time) and exchange messages, at several rates and sizes; within each
 run the critical path is switched on and off by turns. The items are procedures that are never called,
-as in the paper: what is measured is carrying them. Medians over neighbouring blocks: how much longer a
+as in the paper: what is measured is carrying them. With --entered so many of them are called before
+each message, and then also: timing these visits, and telling what has changed. Medians over neighbouring blocks: how much longer a
 block is with the critical path, in % and in us of a message; the last line is a ping-pong and nothing
 else. The paper has 2.2 % with 8 items at 5 messages a second, and 48 % with 32 at 150. The goal here:
 under 1 % with 32 items up to 10^4 messages a second and rank, and 0.25 us of a message in the
@@ -40,25 +42,30 @@ class Bench:
         self._build()
 
     def _build(self):
-        unused = os.path.join(self.work, "unused.c")
-        with open(unused, "w", encoding="utf-8") as file:
+        procedures = os.path.join(self.work, "items.c")
+        with open(procedures, "w", encoding="utf-8") as file:
             for i in range(max(ITEMS)):
                 file.write(f"void item_{i}(volatile int *x)\n{{\n"
                            "    for (int i = 0; i < *x; i++)\n        *x -= 2;\n}\n")
+            file.write("void visit_items(int count)\n{\n    volatile int none = 0;\n")
+            for i in range(max(ITEMS)):
+                file.write(f"    if (count > {i})\n        item_{i}(&none);\n")
+            file.write("}\n")
         subprocess.run([self.loupe, "cc", "mpicc." + self.mpi, "-O2", "-g",
                         "-Wno-stringop-overflow", "-o", self.program,
-                        os.path.join(HERE, "rates.c"), unused], check=True, env=self.env,
+                        os.path.join(HERE, "rates.c"), procedures], check=True, env=self.env,
                        cwd=self.work)
 
-    def measure(self, rate, items, seconds, blocks):
+    def measure(self, rate, items, entered, options):
         """(off, on) of each pair of blocks, in seconds of a message."""
+        seconds, blocks = options.seconds, options.blocks
         messages = max(2, round(seconds * rate if rate else seconds / (2 * PING_PONG_S)))
         names = ",".join(f"item_{i}" for i in range(items))
         options = ["--critical-path", *(["--items", names] if items else [])]
         done = subprocess.run(
             [self.loupe, "run", "-q", "-f", "-o", os.path.join(self.work, "run.loupe"), *options,
              "--", "mpirun." + self.mpi, "-n", "2", self.program, str(rate), str(RATES[rate]),
-             str(messages), str(blocks)], env=self.env, cwd=self.work, text=True,
+             str(messages), str(blocks), str(min(entered, items))], env=self.env, cwd=self.work, text=True,
             capture_output=True, timeout=600, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"exit {done.returncode}\n{done.stderr}")
@@ -76,15 +83,16 @@ def cell(pairs, rate, items):
     return f"{100 * ratio:+.2f} % {us:+.2f}{'!' if missed else ' '}"
 
 
-def table(bench, options):
+def table(bench, entered, options):
     print(f"\n{bench.mpi}, 2 ranks: with the critical path, in % and us of a message more; median of "
-          f"{options.blocks} pairs of blocks\n")
+          f"{options.blocks} pairs of blocks"
+          + (f"; {entered} items entered before each message" if entered else "") + "\n")
     counts = options.items or ITEMS
     print(f"{'messages/s':<12}{'us each':>10}" + "".join(f"{n:>14} items" for n in counts))
     for rate in options.rate if options.rate is not None else RATES:
         cells, each = [], 0.0
         for items in counts:
-            pairs = bench.measure(rate, items, options.seconds, options.blocks)
+            pairs = bench.measure(rate, items, entered, options)
             each = 1e6 * statistics.median(off for off, _ in pairs)
             cells.append(cell(pairs, rate, items))
         print(f"{rate or 'ping-pong':<12}{each:>10.2f}" + "".join(f"{c:>20}" for c in cells),
@@ -99,12 +107,15 @@ def main():
     parser.add_argument("--mpi", action="append", choices=["openmpi", "mpich"])
     parser.add_argument("--rate", action="append", type=int, choices=list(RATES))
     parser.add_argument("--items", action="append", type=int)
+    parser.add_argument("--entered", action="append", type=int)
     options = parser.parse_args()
     loupe = os.path.join(options.build, "src/cli/loupe")
     installed = [m for m in ("openmpi", "mpich") if shutil.which("mpicc." + m)]
     for mpi in options.mpi or installed:
         with tempfile.TemporaryDirectory(prefix="loupe-bench-") as work:
-            table(Bench(loupe, mpi, work), options)
+            bench = Bench(loupe, mpi, work)
+            for entered in options.entered or [0]:
+                table(bench, entered, options)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Two ranks that compute and exchange messages at a given rate, as the program of paper 3's Figure
- * 7: rates RATE BYTES MESSAGES BLOCKS. Three quarters of the time they compute. RATE 0: nothing but
- * a ping-pong. The critical path is switched on and off by turns, a block of messages each; how
- * long each block took is told.
+ * 7: rates RATE BYTES MESSAGES BLOCKS ENTERED. Three quarters of the time they compute. RATE 0:
+ * nothing but a ping-pong. Before each message ENTERED items are visited (items.c, which is made).
+ * The critical path is switched on and off by turns, a block of messages each; how long each block
+ * took is told.
  */
 #include <mpi.h>
 #include <stdint.h>
@@ -14,7 +15,9 @@
 enum { MOST_BYTES = 1 << 16, OFF = 4, ON = 3, WARM = 4 };
 
 static char out[MOST_BYTES], in[MOST_BYTES];
-static int rank;
+static int rank, entered;
+
+void visit_items(int count);
 
 static inline double now(void)
 {
@@ -51,6 +54,7 @@ static void exchange(long turns, int bytes, long messages)
 {
     for (long i = 0; i < messages; i++) {
         compute(turns);
+        visit_items(entered);
         MPI_Send(out, bytes, MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD);
         MPI_Recv(in, bytes, MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
@@ -62,6 +66,7 @@ static void ping_pong(int bytes, long messages)
         if (rank == 0)
             MPI_Send(out, bytes, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
         MPI_Recv(in, bytes, MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        visit_items(entered);
         if (rank == 1)
             MPI_Send(out, bytes, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
     }
@@ -86,6 +91,7 @@ int main(int argc, char **argv)
     double rate = argc > 1 ? strtod(argv[1], NULL) : 0;
     int bytes = argc > 2 ? atoi(argv[2]) : 8, blocks = argc > 4 ? atoi(argv[4]) : 5;
     long messages = argc > 3 ? atol(argv[3]) : 1000;
+    entered = argc > 5 ? atoi(argv[5]) : 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     long turns = rate > 0 ? (long)(0.75 * (double)calibrated() / rate) : 0;

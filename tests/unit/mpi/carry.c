@@ -185,14 +185,15 @@ static void tell_nonsense(void)
     struct path_told *told = &s->told;
     const struct path_told good = *told;
     reach(1);
-    for (uint32_t step = 2; step <= 12; step += 2) {
+    for (uint32_t step = 2; step <= 14; step += 2) {
         await(step);
         *told = good;
         told->items = step == 2 ? RECORD_PATH_ITEMS + 1 : step == 4 ? UINT32_MAX : ITEMS;
         told->generation = step == 6 ? GENERATION - 1 : GENERATION;
         told->strip_shift = step == 8 ? 64 : 16;
-        s->serial = step == 10 ? 0 : path.serial;
-        if (step == 12)
+        told->touched = step == 10 ? 1u << ITEMS : path_items(ITEMS);
+        s->serial = step == 12 ? 0 : path.serial;
+        if (step == 14)
             memset(told->item, 0x80, sizeof told->item);
         reach(step + 1);
     }
@@ -205,11 +206,11 @@ static void meet_nonsense(void)
     begin(0);
     await(1);
     stream_take(s, stream_post(s), 8, &h);
-    for (uint32_t step = 2; step <= 12; step += 2) {
+    for (uint32_t step = 2; step <= 14; step += 2) {
         reach(step);
         await(step + 1);
         ring_meet_path(s->in, &h, 10);
-        if (step == 10)
+        if (step == 12)
             common->result[0] = path_length(&path, 10) == 10 && !record.adopted && !record.met;
     }
     common->result[1] = path_length(&path, 10) == 1000 && record.adopted == 1;
@@ -230,6 +231,7 @@ static void tell_torn(void)
         for (int k = 0; k < ITEMS; k++)
             record.item[k].share = i;
         record.mpi = 0;
+        path.touched = path_items(ITEMS);
         path.change++;
         path.serial += CARRY_SNAPSHOTS - 1; /* always the same place */
         send_at(1000000 + i);

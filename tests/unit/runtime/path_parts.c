@@ -167,6 +167,7 @@ static void taken_over(void)
     struct path_told other = {
         .generation = 1, .items = ITEMS, .length = 5000, .strip_shift = PATH_STRIP_FIRST};
     other.item[1] = (struct record_path_item){700, 700, 0};
+    other.touched = 2;
     begin(&a, 0);
     enter(&a, 1);
     a.now = 400;
