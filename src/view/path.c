@@ -43,6 +43,12 @@ char *path_item_name(const struct run *run, const struct run_path_item *item)
     return strbuf_take(&text);
 }
 
+/* The greatest items were asked for, and nobody has begun to look for them. */
+static bool unsearched(const struct run_path *path)
+{
+    return path->top && !path->item_count && !path->searching && !path->complete;
+}
+
 void path_sentence(const struct run *run, struct strbuf *out)
 {
     const struct run_path *path = &run->path;
@@ -52,9 +58,9 @@ void path_sentence(const struct run *run, struct strbuf *out)
     strbuf_printf(out, "%s of %s%s", format_time(length, path->length_s),
                   path->since_s > 0 ? "the last " : "", format_time(time, span));
     if (!best) {
-        strbuf_puts(out, path->searching ? "; its greatest items are being looked for"
-                         : path->top     ? "; its greatest items were not found"
-                                         : "; no items were selected");
+        strbuf_puts(out, path->searching    ? "; its greatest items are being looked for"
+                         : unsearched(path) ? "; its greatest items were not found"
+                                            : "; no items were selected");
     } else if (path->searching) {
         strbuf_puts(out, "; its greatest items are being looked for");
     } else if (span > 0 && saves >= worth_saying * span) {
@@ -231,7 +237,7 @@ static void notes(const struct part *p)
                           path->top);
         strbuf_puts(&text, ". ");
     }
-    if (!path->item_count && path->top && !path->searching)
+    if (unsearched(path))
         strbuf_puts(&text, "The search for its greatest items has not begun: it takes a while, and "
                            "all ranks have to be on one node; --items names them. ");
     if (p->run->mpi)

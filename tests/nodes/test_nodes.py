@@ -301,6 +301,39 @@ def path(group):
           "both hosts have the same path", lengths)
 
 
+def switched(group):
+    """Rank 0 alone begins it anew after 5 of 17 rounds (midrun.c); the other host hears of it by the
+    next message. If it did not, its path would be of no use to rank 0, which would have no share of
+    `right`. What this takes on a busy machine is not judged."""
+    program = os.path.join(SHARED, "midrun")
+    shutil.copy(pt.build("midrun"), program)
+    run = group.monitor(program, 1, "reset", direct=True,
+                        options=["--critical-path", "--items", "left,right"])
+    lt.ok(run.code == 0, "midrun: runs", run.result)
+    paths = [pt.path_of(report) for report in run.reports]
+    lt.ok(len(paths) == 2 and paths[0]["generation"] == paths[1]["generation"] > 1,
+          "both hosts have come to the same generation", paths)
+    for path in paths:
+        units = {name: sum(i["share_s"] / pt.UNIT_S for i in path["items"]
+                           if i["name"].startswith(name)) for name in ("left", "right")}
+        lt.ok(abs(units["left"] - 24) < 2 and units["right"] > 11,
+              "from there on rounds are of the path, on both hosts", units, path)
+
+
+def unsearched(group):
+    """Each host would search for itself, and they could not agree: it is said, and no item made up."""
+    program = os.path.join(SHARED, "random")
+    shutil.copy(pt.build("random"), program)
+    run = group.monitor(program, 1, 1, 600, direct=True, options=["--critical-path"],
+                        env={"LOUPE": "path-interval=0.05"})
+    lt.ok(run.code == 0 and "not all ranks are on this node" in run.result.err,
+          "that the greatest items cannot be searched for is said", run.result)
+    paths = [pt.path_of(report) for report in run.reports]
+    lt.equal([(p["items"], p["complete"], p["searching"]) for p in paths], 2 * [([], False, False)],
+             "and there are none")
+    lt.ok(all(p["length_s"] > 0 for p in paths), "there is a path all the same", paths)
+
+
 def killed():
     """Nothing stays when the process that made hosts is killed."""
     shared = lt.scratch("killed")
@@ -349,10 +382,12 @@ def main():
                     function(group)
                 named.__name__ = function.__name__
                 return named
-            lt.main(test(apart), test(plain), test(counts), test(headers), test(flood),
-                    test(shared_directory), test(straight_clocks), test(skewed_clocks),
-                    test(collectives), test(collectives_by_wrong_clocks), test(neighbours),
-                    test(delays), test(rendezvous), test(path), killed)
+            tests = [apart, plain, counts, headers, flood, shared_directory, straight_clocks,
+                     skewed_clocks, collectives, collectives_by_wrong_clocks, neighbours, delays,
+                     rendezvous, path, switched, unsearched]
+            only = os.environ.get("LOUPE_TEST_ONLY", "").split()
+            lt.main(*[test(t) for t in tests if not only or t.__name__ in only],
+                    *([] if only else [killed]))
     except hosts.Unavailable as reason:
         lt.skip_all(str(reason))
 

@@ -365,13 +365,15 @@ static uint32_t find_node(const struct run *run, enum graph_kind kind, const cha
 }
 
 /* The program of Figure 12 with a path; "path-ranks": carried by many; "path-search": while the
- * search goes on; "path-small": nothing worth it; "path-bare": without items. */
+ * search goes on; "path-unsearched": before it; "path-small": nothing worth it; "path-bare":
+ * without items. */
 static struct run *with_path(const char *name)
 {
     struct run *run = fixture_probed("figure12");
     struct run_path *p = &run->path;
     bool ranks = !strcmp(name, "path-ranks"), search = !strcmp(name, "path-search");
-    bool small = !strcmp(name, "path-small"), bare = !strcmp(name, "path-bare");
+    bool unsearched = !strcmp(name, "path-unsearched");
+    bool small = !strcmp(name, "path-small"), bare = unsearched || !strcmp(name, "path-bare");
     uint32_t p4 = find_node(run, GRAPH_PROCEDURE, "P4"), p3 = find_node(run, GRAPH_PROCEDURE, "P3");
     uint32_t loop = find_node(run, GRAPH_LOOP, "for");
     uint32_t sum = find_node(run, GRAPH_COMMUNICATION, "MPI_Allreduce");
@@ -379,7 +381,7 @@ static struct run *with_path(const char *name)
     p->mpi_s = 0.25;
     p->cpu_s = 18.72;
     p->top = 10;
-    p->complete = !search;
+    p->complete = !search && !unsearched;
     p->searching = search;
     p->covered = 0.875;
     p->strip_s = 0.25;
