@@ -28,7 +28,7 @@ static uint64_t seed = 1;
 static uint32_t random_below(uint32_t n)
 {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)(seed >> 33) % n;
+    return n ? (uint32_t)(seed >> 33) % n : 0;
 }
 
 static void begin(struct actor *a, int64_t at)
