@@ -4,7 +4,7 @@
  * lead to pieces of code that push their number and jump to the code's beginning. The first thread that
  * comes while the block (record/attach.h) says WAITING loads the runtime, on its own stack, where
  * the program itself calls MPI; so no lock of the program's is held. Everyone goes on to what stood
- * in the slot, with all registers that can hold an argument.
+ * in the slot, with all registers that can hold an argument, and errno as it was.
  */
 #include "inject/arch/x86_64/loader.h"
 
@@ -35,7 +35,7 @@ loader_code: /* struct loader_head, then the code */
     movq %rsp, %rbp
     pushq %rbx
     andq $-16, %rsp
-    subq $192, %rsp
+    subq $208, %rsp
     movq %rax, 0(%rsp)
     movq %rdi, 8(%rsp)
     movq %rsi, 16(%rsp)
@@ -52,6 +52,16 @@ loader_code: /* struct loader_head, then the code */
     movaps %xmm6, 160(%rsp)
     movaps %xmm7, 176(%rsp)
     movq %r11, %rbx
+    xorl %edi, %edi /* RTLD_DEFAULT */
+    leaq .Lerrno(%rip), %rsi
+    call *BLOCK_SYMBOL(%rbx)
+    testq %rax, %rax
+    jz .Lno_errno
+    call *%rax
+    movl (%rax), %ecx
+    movl %ecx, 192(%rsp)
+.Lno_errno:
+    movq %rax, 56(%rsp) /* where errno is */
     leaq BLOCK_LIBRARY(%rbx), %rdi
     movl $2, %esi /* RTLD_NOW */
     call *BLOCK_OPEN(%rbx)
@@ -84,6 +94,12 @@ loader_code: /* struct loader_head, then the code */
 .Ltold:
     movl $BLOCK_FAILED, BLOCK_STATE(%rbx)
 .Lrestore:
+    movq 56(%rsp), %rax
+    testq %rax, %rax
+    jz .Lregisters
+    movl 192(%rsp), %ecx
+    movl %ecx, (%rax)
+.Lregisters:
     movq %rbx, %r11
     movq 0(%rsp), %rax
     movq 8(%rsp), %rdi
@@ -103,6 +119,8 @@ loader_code: /* struct loader_head, then the code */
     movq -8(%rbp), %rbx
     leave
     jmp .Lgo
+.Lerrno:
+    .asciz "__errno_location"
 .Lend:
     .balign 8
 loader_code_bytes:
