@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Puts counters into workers (worker.c) and takes them out again, by trampolines made by hand:
- * the functions begin with nine bytes of one-byte no-operations.
+ * the functions begin with nine bytes that are good at any address.
  *   driver COMMAND NUMBER PID... < ADDRESSES
  * count: all in, counted for NUMBER ms. cycle: NUMBER changes of random ones. naive: the same
- * without stopping. die: NUMBER is the ptrace request before which we die; 0: says how many there
- * were. keep: all in, and left there. attach: attaches and waits for its end. All at once and
- * timed: pause NUMBER times.
+ * without stopping, and at last all in for a while. die: NUMBER is the ptrace request before which
+ * we die; 0: says how many there were. keep: all in, and left there. attach: attaches and waits for
+ * its end. All at once and timed: pause NUMBER times.
  */
 #include "inject/target_parts.h"
 
@@ -24,6 +24,7 @@ enum { WINDOW = 9, MOST = 64, TARGETS = 64, CODE = 32 };
 struct probe {
     uint64_t address, code, counter;
     uint64_t *value;
+    uint8_t window[WINDOW]; /* as it was */
     bool in;
 };
 
@@ -38,7 +39,7 @@ static void fail(const char *what, int error)
     exit(1);
 }
 
-/* lock incq counter(%rip); the window's no-operations; jmp back */
+/* lock incq counter(%rip); the window's instructions; jmp back */
 static void make_code(struct target *t, struct probe *p)
 {
     uint8_t *code = target_code(t, p->address, p->address + WINDOW, CODE, &p->code);
@@ -47,7 +48,7 @@ static void make_code(struct target *t, struct probe *p)
     uint8_t text[CODE] = {0x50, 0x48, 0xb8}; /* push rax; mov $counter,%rax */
     memcpy(text + 3, &p->counter, 8);
     memcpy(text + 11, "\xf0\x48\xff\x00\x58", 5); /* lock incq (%rax); pop %rax */
-    memset(text + 16, 0x90, WINDOW);
+    memcpy(text + 16, p->window, WINDOW);
     text[16 + WINDOW] = 0xe9;
     int32_t back = (int32_t)(p->address + WINDOW - (p->code + 16 + WINDOW + 5));
     memcpy(text + 16 + WINDOW + 1, &back, 4);
@@ -57,14 +58,13 @@ static void make_code(struct target *t, struct probe *p)
 static struct target_patch change(const struct probe *p, bool in)
 {
     struct target_patch patch = {.address = p->address, .bytes = WINDOW};
-    uint8_t plain[WINDOW], jump[WINDOW];
-    memset(plain, 0x90, WINDOW);
+    uint8_t jump[WINDOW];
     memset(jump, 0xcc, WINDOW);
     jump[0] = 0xe9;
     int32_t to = (int32_t)(p->code - (p->address + 5));
     memcpy(jump + 1, &to, 4);
-    memcpy(patch.from, in ? plain : jump, WINDOW);
-    memcpy(patch.to, in ? jump : plain, WINDOW);
+    memcpy(patch.from, in ? p->window : jump, WINDOW);
+    memcpy(patch.to, in ? jump : p->window, WINDOW);
     for (int i = 1; i < WINDOW && in; i++)
         patch.moved[i] = p->code + 16 + (uint64_t)i;
     return patch;
@@ -121,11 +121,27 @@ static void wait_ms(long ms)
     nanosleep(&pause, NULL);
 }
 
+static void naive_in(void)
+{
+    struct target_patch patches[MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < probe_count; i++)
+        if (!probes[i].in)
+            patches[count++] = change(&probes[i], true);
+    target_patch(targets[0], patches, count, NULL);
+}
+
 static void prepare(void)
 {
     char address[32];
-    while (probe_count < MOST && scanf("%31s", address) == 1)
-        probes[probe_count++].address = strtoull(address, NULL, 16);
+    while (probe_count < MOST && scanf("%31s", address) == 1) {
+        struct probe *p = &probes[probe_count++];
+        char *end;
+        p->address = strtoull(address, &end, 16);
+        memset(p->window, 0x90, WINDOW);
+        if (*end == ':')
+            memcpy(p->window + atoi(end + 1), "\x0f\x05", 2);
+    }
     /* The first of all targets decides; the others must have the same places free. */
     for (size_t i = 0; i < probe_count; i++) {
         probes[i].value = target_data(targets[0], 8, &probes[i].counter);
@@ -146,7 +162,7 @@ static void take_over(void)
         int e = target_read(targets[0], p->address, p->from, WINDOW);
         if (e)
             fail("read", e);
-        count += p->from[0] != 0x90;
+        count += memcmp(p->from, probes[i].window, WINDOW) != 0;
     }
     int e = target_patch(targets[0], patches, count, NULL);
     if (e)
@@ -193,6 +209,10 @@ int main(int argc, char **argv)
     } else if (strcmp(command, "cycle") == 0 || strcmp(command, "naive") == 0) {
         targets[0]->naive = strcmp(command, "naive") == 0;
         cycle(number);
+        if (targets[0]->naive) { /* who stood in a window comes out of it now */
+            naive_in();
+            wait_ms(100);
+        }
     } else if (strcmp(command, "pause") == 0) {
         for (long i = 0; i < number; i++) {
             struct target_pause pause;
