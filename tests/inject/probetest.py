@@ -1,7 +1,51 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of `loupe probe` share."""
+"""What the tests of `loupe probe` share.
 
+From the environment, besides what loupetest takes: LOUPE_TEST_KNOWN, the program known.c.
+"""
+
+import json
 import os
+import subprocess
+
+import loupetest as lt
+
+KNOWN = os.environ.get("LOUPE_TEST_KNOWN")
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "known.c")
+CACHE = {"XDG_CACHE_HOME": lt.scratch("cache")}
+
+
+def expected(rounds, threads):
+    """What known.c prints, and how often leaf is called, by all its threads."""
+    result = sum(i * r + 1 for r in range(rounds) for i in range(r % 7))
+    return str(result * threads), sum(r % 7 for r in range(rounds)) * threads
+
+
+class Target:
+    def __init__(self, rounds, threads, *mode, program=KNOWN, before=()):
+        self.process = lt.start([*before, program, str(rounds), str(threads), *mode],
+                                stdin=subprocess.PIPE)
+        self.pid = int(self.process.stdout.readline())
+
+    def go(self):
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+
+    def result(self):
+        out, _ = self.process.communicate(timeout=lt.LIMIT)
+        return out.strip(), self.process.returncode
+
+
+def probe(*arguments):
+    return lt.start([lt.LOUPE, "probe", "--json", *[str(a) for a in arguments]], env=CACHE)
+
+
+def samples(result):
+    return [json.loads(line) for line in result.out.splitlines()]
+
+
+def sums(values):
+    return {name: value["sum"] for name, value in values.items()}
 
 
 def changed(pid):

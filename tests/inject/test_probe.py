@@ -4,7 +4,6 @@
 
 From the environment, besides what loupetest takes: LOUPE_TEST_KNOWN, the program known.c.
 """
-import json
 import os
 import shutil
 import signal
@@ -13,46 +12,13 @@ import sys
 import time
 
 import loupetest as lt
-from probetest import changed
-
-KNOWN = os.environ["LOUPE_TEST_KNOWN"]
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "known.c")
-CACHE = {"XDG_CACHE_HOME": lt.scratch("cache")}
-
-
-def expected(rounds, threads):
-    """What known.c prints, and how often leaf is called, by all its threads."""
-    result = sum(i * r + 1 for r in range(rounds) for i in range(r % 7))
-    return str(result * threads), sum(r % 7 for r in range(rounds)) * threads
-
-
-class Target:
-    def __init__(self, rounds, threads, *mode, program=KNOWN):
-        self.process = lt.start([program, str(rounds), str(threads), *mode],
-                                stdin=subprocess.PIPE)
-        self.pid = int(self.process.stdout.readline())
-
-    def go(self):
-        self.process.stdin.write("go\n")
-        self.process.stdin.flush()
-
-    def result(self):
-        out, _ = self.process.communicate(timeout=lt.LIMIT)
-        return out.strip(), self.process.returncode
-
-
-def probe(*arguments):
-    return lt.start([lt.LOUPE, "probe", "--json", *[str(a) for a in arguments]], env=CACHE)
+from probetest import CACHE, KNOWN, SOURCE, Target, changed, expected, probe, samples, sums
 
 
 def inserted(pid):
     """Our code is mapped and the program goes on."""
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
         return "loupe" in maps.read()
-
-
-def samples(result):
-    return [json.loads(line) for line in result.out.splitlines()]
 
 
 def watch(spec, rounds=20000, threads=2, go=True, more=()):
@@ -68,10 +34,6 @@ def watch(spec, rounds=20000, threads=2, go=True, more=()):
     if not lt.ok(first and result.code == 0 and result.out, "loupe probe ends well", result):
         return {}
     return samples(result)[-1]["values"]
-
-
-def sums(values):
-    return {name: value["sum"] for name, value in values.items()}
 
 
 def counts():

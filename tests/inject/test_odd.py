@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""loupe probe on processes as they are found: those that must be left alone, with the reason; in
+other namespaces, with files that are gone; and those that end, fork or become another program while
+probes go in. Whatever comes of it, the program's results are right.
+
+From the environment, besides what loupetest and probetest take: LOUPE_TEST_NOPTRACE, noptrace.c;
+LOUPE_TEST_ENDINGS, how many programs end while probes go in (12).
+"""
+import os
+import random
+import shutil
+import subprocess
+import time
+
+import loupetest as lt
+from probetest import CACHE, KNOWN, Target, expected, probe, samples, sums
+
+NOPTRACE = os.environ["LOUPE_TEST_NOPTRACE"]
+ENDINGS = int(os.environ.get("LOUPE_TEST_ENDINGS", "12"))
+SPEC = "counter c; entry work { addCounter(c, 1) }"
+ROOT = os.getuid() == 0
+
+
+def goes_on(target, what, rounds=1000, threads=1):
+    target.go()
+    lt.equal(target.result(), (expected(rounds, threads)[0], 0), f"{what}: the program goes on")
+
+
+def refused(command, what, *words):
+    result = lt.execute(command, env=CACHE)
+    lt.ok(result.code == 125 and all(w in result.err for w in words) and
+          len(result.err.splitlines()) == 1, f"{what}: refused in one line", result)
+
+
+def counted(target, what, rounds=1000):
+    watcher = probe(target.pid, SPEC, "--every", "20ms")
+    first = watcher.stdout.readline()
+    goes_on(target, what, rounds)
+    result = lt.finish(watcher)
+    good = first and result.code == 0 and result.out
+    lt.equal(sums(samples(result)[-1]["values"]) if good else result, {"c": rounds},
+             f"{what}: counted")
+
+
+def another_user():
+    if not ROOT or not shutil.which("setpriv"):
+        lt.skip("another user's process", "only as root")
+        return
+    loupe = lt.scratch("loupe")
+    shutil.copy(lt.LOUPE, loupe)
+    os.chmod(lt.TMP, 0o755)
+    target = Target(1000, 0)
+    as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    refused([*as_nobody, loupe, "probe", str(target.pid), SPEC], "another user's", "another user")
+    goes_on(target, "another user's")
+
+
+def forbidden():
+    target = Target(1000, 0)
+    command = [NOPTRACE, lt.LOUPE, "probe", str(target.pid), SPEC]
+    if lt.execute([NOPTRACE, "true"]).code == 77:
+        lt.skip("ptrace forbidden", "no seccomp here")
+    else:
+        refused(command, "ptrace forbidden", "ptrace", "forbid")
+    goes_on(target, "ptrace forbidden")
+
+
+def confined():
+    if lt.execute([NOPTRACE, "true"]).code == 77:
+        lt.skip("system calls filtered", "no seccomp here")
+        return
+    target = Target(1000, 0, before=[NOPTRACE])
+    refused([lt.LOUPE, "probe", str(target.pid), SPEC], "system calls filtered", "seccomp")
+    goes_on(target, "system calls filtered")
+
+
+def bits32():
+    source, program = lt.scratch("small.c"), lt.scratch("small")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write('void _start(void) { for (;;) __asm__ volatile("int $0x80" :: "a"(29)); }\n')
+    made = subprocess.run(["cc", "-m32", "-nostdlib", "-static", "-o", program, source],
+                          capture_output=True, check=False)
+    if made.returncode:
+        lt.skip("a 32-bit program", "no compiler for it")
+        return
+    try:
+        process = lt.start([program])
+    except OSError:
+        lt.skip("a 32-bit program", "it does not run here")
+        return
+    lt.wait_for(lambda: os.readlink(f"/proc/{process.pid}/exe") == os.path.realpath(program))
+    refused([lt.LOUPE, "probe", str(process.pid), "counter c; entry _start { addCounter(c, 1) }"],
+            "a 32-bit program", "32-bit")
+    lt.ok(process.poll() is None, "a 32-bit program: it lives")
+    process.kill()
+    lt.finish(process)
+
+
+def inner_pid(outer):
+    """The only descendant of a process that has no child itself."""
+    while lt.children(outer):
+        outer = lt.children(outer)[0]
+    return outer
+
+
+def namespaces():
+    """As in a container: other process numbers, and a file that is only to be seen inside."""
+    if not ROOT or lt.execute(["unshare", "--pid", "--mount", "--fork", "true"]).code:
+        lt.skip("other namespaces", "not allowed here")
+        return
+    inside = lt.scratch("inside")
+    os.mkdir(inside)
+    script = f'mount -t tmpfs none {inside} && cp "$0" {inside}/known && exec {inside}/known "$@"'
+    target = Target(1000, 0, before=["unshare", "--pid", "--mount", "--fork", "--mount-proc", "sh",
+                                     "-c", script])
+    lt.ok(target.pid < 10, "other namespaces: it has another number there", target.pid)
+    target.pid = inner_pid(target.process.pid)
+    counted(target, "other namespaces")
+
+
+def replaced():
+    """The file was removed, and another has its name: an update while it ran."""
+    program = lt.scratch("updated")
+    shutil.copy(KNOWN, program)
+    target = Target(1000, 0, program=program)
+    os.unlink(program)
+    shutil.copy("/bin/true", program)
+    if not ROOT and not os.path.exists(f"/proc/{target.pid}/map_files"):
+        lt.skip("a file that was replaced", "only as root")
+        return goes_on(target, "a file that was replaced")
+    return counted(target, "a file that was replaced")
+
+
+def endings():
+    """Programs that end, or become others, at any moment of an insertion."""
+    code, odd = random.Random(7), []
+    everything = 'counter n; timer t; entry "*!*" { addCounter(n, 1); startTimer(t, wall) } ' \
+                 'exit "*!*" { stopTimer(t) }'
+    script = "i=0; while [ $i -lt 60 ]; do /bin/true || exit 9; i=$((i + 1)); done; echo done"
+    again = 'n=$1; [ $n -gt 0 ] || { echo done; exit 3; }; exec sh "$0" $((n - 1))'
+    with open(lt.scratch("again"), "w", encoding="utf-8") as file:
+        file.write(again)
+    kinds = {"ends": ([KNOWN, "3000", "2"], "go\n", expected(3000, 3)[0], 0),
+             "forks": (["sh", "-c", script], None, "done", 0),
+             "execs": (["sh", lt.scratch("again"), "120"], None, "done", 3)}
+    for number in range(ENDINGS):
+        name = list(kinds)[number % len(kinds)]
+        command, line, want, status = kinds[name]
+        process = lt.start(command, stdin=subprocess.PIPE)
+        spec = (everything, 'counter n; entry "*" { addCounter(n, 1) }')[number % 2]
+        watcher = lt.start([lt.LOUPE, "probe", "--json", "--for", "1s", str(process.pid), spec],
+                           env=CACHE)
+        time.sleep(code.random() * 0.3)
+        out, err = process.communicate(line, timeout=lt.LIMIT)
+        result = lt.finish(watcher)
+        if out.split()[-1:] != [want] or process.returncode != status:
+            odd.append(f"{name}: {process.returncode} {out[-200:]} {err[-200:]}")
+        if result.code not in (0, 125) or (result.code == 125 and not result.err):
+            odd.append(f"{name}: loupe: {result}")
+    lt.equal(odd, [], f"{ENDINGS} programs end, fork or exec while probes go in")
+
+
+lt.main(another_user, forbidden, confined, bits32, namespaces, replaced, endings)
