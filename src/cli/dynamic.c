@@ -14,10 +14,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,6 +97,10 @@ struct beside {
     const struct job *job;
     int socket;
     pid_t program;
+    const char **globs;
+    size_t glob_count;
+    struct session_files files; /* that it had mapped when we last looked */
+    unsigned loads;             /* how often we did */
 };
 
 static bool tell(const struct beside *b, enum dynamic_kind kind, uint64_t address)
@@ -171,20 +177,23 @@ static void report(const struct beside *b, const struct records_result *result)
                 (double)(result->pause.stop_ns + result->pause.write_ns) * 1e-6);
 }
 
-static void insert(const struct beside *b, uint64_t entry)
+static void keep_for_later(struct beside *b, const bool *later)
 {
-    struct records_runtime runtime = {.entry = entry, .attach = attach, .data = (void *)b};
+    size_t kept = 0;
+    for (size_t i = 0; i < b->glob_count; i++)
+        if (later[i])
+            b->globs[kept++] = b->globs[i];
+    b->glob_count = kept;
+}
+
+static void insert_into(struct beside *b, struct session *session, uint64_t entry)
+{
+    struct records_runtime runtime = {.entry = entry, .attach = attach, .data = b};
     struct records_result result = {0};
     struct session_error error = {{0}};
-    struct session *session = NULL;
     struct strbuf graph = {0};
-    char *list = xstrdup(settings.dynamic);
-    const char **globs;
-    size_t count = dynamic_globs(list, &globs);
     uint32_t handle = 0;
-    int err = session_open(&b->program, 1, &session, &error);
-    if (err == 0)
-        err = records_insert(session, &runtime, globs, count, &handle, &result, &error);
+    int err = records_insert(session, &runtime, b->globs, b->glob_count, &handle, &result, &error);
     if (err == 0 && result.procedures) {
         records_graph(session, 0, handle, &graph);
         int wrong = write_graph(b->job, &graph);
@@ -193,32 +202,122 @@ static void insert(const struct beside *b, uint64_t entry)
     }
     if (err < 0)
         note(b, error.message);
+    else
+        keep_for_later(b, result.later);
     report(b, &result);
-    session_leave(session);
     strbuf_free(&graph);
     records_result_free(&result);
-    free(globs);
-    free(list);
 }
 
-static _Noreturn void be_beside(const struct beside *b)
+static void insert(struct beside *b, uint64_t entry)
 {
+    struct session_error error = {{0}};
+    struct session *session = NULL;
+    if (session_open(&b->program, 1, &session, &error) < 0) {
+        note(b, error.message);
+        b->glob_count = b->loads ? b->glob_count : 0; /* it will not be allowed later either */
+    } else if (session_since(session, &b->files)) {
+        insert_into(b, session, entry);
+    }
+    if (session)
+        session_note(session, &b->files);
+    session_leave(session);
+}
+
+/* What the program says next, and what follows from it; then it goes on, and knows where to come
+ * to again. */
+static bool serve(struct beside *b, uint64_t name)
+{
+    enum { LOADS_MAX = 256 }; /* each leaves mappings in the program, also if the library goes */
     uint64_t entry;
+    if (!tell(b, DYNAMIC_READY, 0) || !hear(b, DYNAMIC_READY, &entry))
+        return false;
+    insert(b, entry);
+    if (b->loads++ == LOADS_MAX)
+        note(b, "libraries were loaded too often: those that come later get no probes");
+    return tell(b, DYNAMIC_GO, b->glob_count && b->loads <= LOADS_MAX ? name : 0);
+}
+
+/* A socket that the program can connect to when it has loaded something; -1: there is none. */
+static int listen_for_loads(uint64_t *name)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    socklen_t length = sizeof at;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    *name = 0;
+    if (fd < 0)
+        return -1;
+    if (bind(fd, (struct sockaddr *)&at, sizeof at.sun_family) < 0 || listen(fd, 4) < 0 ||
+        getsockname(fd, (struct sockaddr *)&at, &length) < 0 ||
+        length != offsetof(struct sockaddr_un, sun_path) + 1 + DYNAMIC_NAME) {
+        close(fd);
+        return -1;
+    }
+    for (int i = 0; i < DYNAMIC_NAME; i++)
+        *name |= (uint64_t)(unsigned char)at.sun_path[1 + i] << (8 * i);
+    return fd;
+}
+
+/* Nobody waits for us, and what ends the program by its terminal or its group does not end us
+ * before it. */
+static void step_back(void)
+{
+    const int signals[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        signal(signals[i], SIG_IGN);
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int i = 0; nothing >= 0 && i < 3; i++)
+        dup2(nothing, i);
+}
+
+static bool is_program(int fd, pid_t program)
+{
+    struct ucred peer = {0};
+    socklen_t length = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid == program;
+}
+
+/* Until it ends. */
+static void wait_for_loads(struct beside *b, int listener, uint64_t name)
+{
+    enum { LOOK_MS = 500 }; /* a kernel without pidfd_open */
+    int end = (int)syscall(SYS_pidfd_open, b->program, 0);
+    struct pollfd p[2] = {{listener, POLLIN, 0}, {end, POLLIN, 0}};
+    step_back();
+    for (;;) {
+        int ready = poll(p, end < 0 ? 1 : 2, end < 0 ? LOOK_MS : -1);
+        if ((ready < 0 && errno != EINTR) || (end >= 0 && p[1].revents) ||
+            (end < 0 && kill(b->program, 0) < 0 && errno == ESRCH))
+            return;
+        b->socket = ready > 0 && p[0].revents ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+        if (b->socket >= 0 && is_program(b->socket, b->program))
+            serve(b, name);
+        if (b->socket >= 0)
+            close(b->socket);
+    }
+}
+
+static _Noreturn void be_beside(struct beside *b)
+{
+    uint64_t name;
     /* Others wait for the end of what is written there: a launcher for that of its ranks, say. */
     if (b->socket > 3)
         close_range(3, (unsigned)b->socket - 1, 0);
     close_range((unsigned)b->socket + 1, ~0u, 0);
-    if (tell(b, DYNAMIC_READY, 0) && hear(b, DYNAMIC_READY, &entry)) {
-        insert(b, entry);
-        tell(b, DYNAMIC_GO, 0);
-    }
+    char *list = xstrdup(settings.dynamic);
+    b->glob_count = dynamic_globs(list, &b->globs);
+    int listener = listen_for_loads(&name);
+    bool served = serve(b, name);
+    close(b->socket);
+    if (served && listener >= 0 && b->glob_count)
+        wait_for_loads(b, listener, name);
     _exit(0);
 }
 
 /* ---- the process that becomes the program ---- */
 
 /* Not a child of the program, which may wait for just any. */
-static int start_beside(const struct beside *b)
+static int start_beside(struct beside *b)
 {
     int status = 0;
     pid_t child = fork();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Procedure records without recompiling (--dynamic): a process beside the program that inserts the
- * probes before it begins, and then ends. */
+ * probes before it begins, and into libraries that it loads later. */
 #ifndef LOUPE_CLI_DYNAMIC_H
 #define LOUPE_CLI_DYNAMIC_H
 

@@ -55,6 +55,23 @@ void session_close(struct session *session);
 /* Lets go of them; what is inserted stays. */
 void session_leave(struct session *session);
 
+/* The files that processes had mapped, and one place in each where something was inserted: one that
+ * came back to where it was is as its file has it. Zeroed at first. */
+struct session_file {
+    char *name;
+    uint64_t window;
+    uint8_t bytes, inserted[32]; /* 0: nothing was */
+};
+struct session_files {
+    struct session_file *list;
+    size_t count, room;
+};
+/* From now on names do not mean what is in files that are among these. How many are not. */
+size_t session_since(struct session *session, const struct session_files *files);
+/* They are those of now, before it is left. */
+void session_note(const struct session *session, struct session_files *files);
+void session_files_free(struct session_files *files);
+
 /*
  * Inserts into all processes, or changes nothing: -errno. A procedure in which something cannot be
  * inserted gets nothing of the spec if a glob named it; one that was named in full is an error. The

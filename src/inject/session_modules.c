@@ -68,6 +68,84 @@ int process_modules(struct process *p)
     return 0;
 }
 
+static char *file_name(const struct process *p, const struct loaded *l)
+{
+    return xasprintf("%d %llx %llx %s", (int)p->pid, (unsigned long long)l->start,
+                     (unsigned long long)l->bias, l->path);
+}
+
+static const struct session_file *find_file(const struct session_files *files, const char *name)
+{
+    for (size_t i = 0; i < files->count; i++)
+        if (strcmp(files->list[i].name, name) == 0)
+            return &files->list[i];
+    return NULL;
+}
+
+/* The same mapping as before, not another one of the same file at the same place. */
+static bool is_past(struct process *p, const struct loaded *l, const struct session_files *files)
+{
+    char *name = file_name(p, l);
+    const struct session_file *f = find_file(files, name);
+    uint8_t now[sizeof f->inserted];
+    bool past = f && (!f->bytes || (target_read(p->target, f->window, now, f->bytes) == 0 &&
+                                    memcmp(now, f->inserted, f->bytes) == 0));
+    free(name);
+    return past;
+}
+
+size_t session_since(struct session *s, const struct session_files *files)
+{
+    size_t new = 0;
+    s->later = files->count > 0;
+    for (size_t i = 0; i < s->process_count; i++)
+        for (size_t k = 0; k < s->processes[i].loaded_count; k++) {
+            struct loaded *l = s->processes[i].loaded[k];
+            l->past = is_past(&s->processes[i], l, files);
+            new += !l->gone && !l->past;
+        }
+    return new;
+}
+
+static void note_window(const struct process *p, const struct loaded *l, struct session_file *f)
+{
+    for (size_t i = 0; i < p->site_count && !f->bytes; i++) {
+        const struct place *at = &p->sites[i]->at;
+        if (p->sites[i]->loaded != l)
+            continue;
+        f->window = at->window;
+        f->bytes = at->bytes;
+        memcpy(f->inserted, at->inserted, sizeof f->inserted);
+    }
+}
+
+void session_note(const struct session *s, struct session_files *files)
+{
+    struct session_files now = {0};
+    for (size_t i = 0; i < s->process_count; i++)
+        for (size_t k = 0; k < s->processes[i].loaded_count; k++) {
+            const struct loaded *l = s->processes[i].loaded[k];
+            if (l->gone)
+                continue;
+            char *name = file_name(&s->processes[i], l);
+            const struct session_file *before = l->past ? find_file(files, name) : NULL;
+            struct session_file f = before ? *before : (struct session_file){0};
+            f.name = name;
+            note_window(&s->processes[i], l, &f);
+            *VEC_PUSH(now.list, now.count, now.room) = f;
+        }
+    session_files_free(files);
+    *files = now;
+}
+
+void session_files_free(struct session_files *files)
+{
+    for (size_t i = 0; i < files->count; i++)
+        free(files->list[i].name);
+    free(files->list);
+    *files = (struct session_files){0};
+}
+
 /* Which of the file's bytes are at which address. */
 static void read_segments(struct analysis *a)
 {

@@ -33,6 +33,7 @@ struct loaded {
     uint64_t bias, start, end;
     bool program; /* the executable itself */
     bool gone;    /* unmapped since */
+    bool past;    /* an earlier session has looked at it: names do not mean it */
     unsigned seen;
     uint64_t common; /* code that its points share; 0: not made yet */
 };
@@ -108,6 +109,7 @@ struct session {
     size_t insertion_count, insertion_room;
     uint32_t last_handle;
     size_t restored;
+    bool later; /* only what was loaded since another one is looked at */
     uint64_t ticks_origin, ns_origin;
     double tick_ns; /* 0: not measured yet */
 };

@@ -211,7 +211,7 @@ int resolve_request(struct session *s, struct process *process, const struct spe
     size_t found = 0;
     for (size_t i = 0; i < process->loaded_count; i++) {
         struct loaded *l = process->loaded[i];
-        if (l->gone || (r->module ? !resolve_module_matches(l, r->module) : ours(l)))
+        if (l->gone || l->past || (r->module ? !resolve_module_matches(l, r->module) : ours(l)))
             continue;
         const struct code *code = session_code(s, l, loop);
         if (!code && (l->program || r->module))

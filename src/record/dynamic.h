@@ -16,7 +16,10 @@
 #define LOUPE_RECORD_DYNAMIC_H
 
 #include <loupe-probe.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 enum {
     DYNAMIC_VERSION = 1,
@@ -44,13 +47,14 @@ struct dynamic_entry {
 /*
  * A process that is started to have probes inserted waits for them before its main program begins.
  * PLACE_ENV_DYNAMIC is the number of a socket to who inserts them, which it closes then; who
- * inserts begins, and each waits for the other's message.
+ * inserts begins, and each waits for the other's message. When libraries have been loaded later,
+ * it connects to who inserts once more, and both say the same.
  */
 enum dynamic_kind {
     DYNAMIC_READY = 1, /* from both; from the process: `address` of its struct dynamic_entry */
     DYNAMIC_ATTACH,    /* to it: a unit is at `address`; answered by DYNAMIC_ATTACHED */
     DYNAMIC_ATTACHED,  /* from it: `address` is the unit's number; 0: there is no room */
-    DYNAMIC_GO,        /* to it: that is all */
+    DYNAMIC_GO,        /* to it: that is all; `address` is dynamic_name's, 0: nobody listens */
 };
 
 struct dynamic_message {
@@ -58,5 +62,17 @@ struct dynamic_message {
     int32_t pid;   /* of the sender, as it knows itself */
     uint64_t address;
 };
+
+enum { DYNAMIC_NAME = 5 }; /* characters of a name that the kernel gives (unix(7), autobind) */
+
+/* Where who inserts listens: such a name, its characters in the lower bytes. No file is left if he
+ * is killed. */
+static inline socklen_t dynamic_name(uint64_t name, struct sockaddr_un *to)
+{
+    *to = (struct sockaddr_un){.sun_family = AF_UNIX};
+    for (int i = 0; i < DYNAMIC_NAME; i++)
+        to->sun_path[1 + i] = (char)(name >> (8 * i));
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + DYNAMIC_NAME);
+}
 
 #endif

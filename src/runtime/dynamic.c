@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Before the program begins: waits until probes were inserted into its code, if somebody is there
- * who does (record/dynamic.h), and attaches their units. */
+/* Before the program begins, and whenever it has loaded libraries: waits until probes were inserted
+ * into its code, if somebody is there who does (record/dynamic.h), and attaches their units. */
 #include "record/dynamic.h"
 
 #include "record/place.h"
 #include "runtime/clock.h"
 #include "runtime/probe.h"
 #include "runtime/process.h"
+#include "runtime/thread_delay.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -78,6 +83,15 @@ static bool answer(int fd, enum dynamic_kind kind, uint64_t address)
     return send(fd, &m, sizeof m, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof m;
 }
 
+/* Who inserts, for libraries that are loaded later. */
+static struct {
+    uint64_t name;  /* where he listens; 0: nobody does */
+    pid_t process;  /* a forked child is not his */
+    uint64_t loads; /* libraries that were loaded when he last looked */
+    long filters;   /* of system calls, at the start */
+    uint32_t busy;
+} later;
+
 /* True: whoever it was has said that it is done. */
 static bool serve(int fd)
 {
@@ -86,6 +100,7 @@ static bool serve(int fd)
     if (!answer(fd, DYNAMIC_READY, (uint64_t)(uintptr_t)&loupe_dynamic))
         return false;
     while (receive(fd, &m, until)) {
+        later.name = m.kind == DYNAMIC_GO ? m.address : 0;
         if (m.kind == DYNAMIC_GO)
             return true;
         if (m.kind != DYNAMIC_ATTACH)
@@ -110,10 +125,56 @@ static bool is_ours(int fd)
            peer.uid == getuid();
 }
 
+/* One conversation. False: there was none, as nobody is there. */
+static bool converse(int fd)
+{
+    struct dynamic_message hello;
+    int64_t until = now_ms() + DYNAMIC_PATIENCE_S * INT64_C(1000);
+    later.name = 0;
+    if (!receive(fd, &hello, until) || hello.kind != DYNAMIC_READY)
+        return false;
+    /* Where only descendants may be traced (yama), it is allowed for as long as that takes. */
+    prctl(PR_SET_PTRACER, (unsigned long)hello.pid, 0, 0, 0);
+    if (!serve(fd))
+        process_say("no probes were inserted into the program: who should do it is gone, or takes "
+                    "too long",
+                    NULL);
+    prctl(PR_SET_PTRACER, 0, 0, 0, 0);
+    return true;
+}
+
+static int note_loads(struct dl_phdr_info *info, size_t size, void *data)
+{
+    if (size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds)
+        *(uint64_t *)data = info->dlpi_adds;
+    return 1;
+}
+
+static uint64_t loads_now(void)
+{
+    uint64_t loads = 0;
+    dl_iterate_phdr(note_loads, &loads);
+    return loads;
+}
+
+/* How many filters the process has for its system calls. Only calls are made here that whoever
+ * loads a library must be allowed. */
+static long filters_now(void)
+{
+    static const char key[] = "\nSeccomp_filters:";
+    char text[4096];
+    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    text[got > 0 ? got : 0] = 0;
+    const char *found = strstr(text, key);
+    return found ? atol(found + sizeof key - 1) : 0;
+}
+
 void dynamic_start(void)
 {
     const char *text = getenv(PLACE_ENV_DYNAMIC), *root = getenv(PLACE_ENV_ROOT_PID);
-    struct dynamic_message hello;
     uintptr_t thread = thread_pointer();
     loupe_dynamic.attach = (uint64_t)(uintptr_t)loupe_attach;
     loupe_dynamic.where = (uint64_t)(uintptr_t)where;
@@ -125,18 +186,58 @@ void dynamic_start(void)
     unsetenv(PLACE_ENV_DYNAMIC); /* for this program alone */
     if (!is_ours(fd))
         return;
-    int64_t until = now_ms() + DYNAMIC_PATIENCE_S * INT64_C(1000);
-    bool there = receive(fd, &hello, until) && hello.kind == DYNAMIC_READY;
-    /* Where only descendants may be traced (yama), it is allowed for as long as that takes. */
-    if (there)
-        prctl(PR_SET_PTRACER, (unsigned long)hello.pid, 0, 0, 0);
-    if (there && !serve(fd))
-        process_say("no probes were inserted into the program: who should do it is gone, or takes "
-                    "too long",
-                    NULL);
-    if (there)
-        prctl(PR_SET_PTRACER, 0, 0, 0, 0);
+    later.process = getpid();
+    later.filters = filters_now();
+    later.loads = loads_now();
+    converse(fd);
     close(fd);
     if (loupe_process.writer.header) /* until now it was held: that is no time of the program */
         loupe_process.writer.header->started = clock_now();
+}
+
+/* A socket with a number that no program counts on, until the conversation is over. */
+static int call_later(void)
+{
+    enum { OUT_OF_THE_WAY = 100 };
+    struct sockaddr_un to;
+    socklen_t length = dynamic_name(later.name, &to);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    /* by number: what fcntl is called in new C libraries is not in old ones */
+    int away = fd < 0 ? -1 : (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
+    if (away >= 0) {
+        close(fd);
+        fd = away;
+    }
+    if (fd >= 0 && (connect(fd, (struct sockaddr *)&to, length) || !is_ours(fd))) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/*
+ * The start code of each library calls this before its constructors, if anybody defines it, as
+ * programs for gprof do. So the thread that loads a library comes here with nothing of it executed
+ * yet, whoever loads it and however: dlopen itself cannot be wrapped, as what it does depends on
+ * where it is called from.
+ */
+EXPORT void __gmon_start__(void)
+{
+    if (!later.name || later.process != getpid() ||
+        __atomic_exchange_n(&later.busy, 1, __ATOMIC_ACQUIRE))
+        return;
+    int saved = errno;
+    uint64_t began = clock_now(), loads = loads_now();
+    /* A program that has confined itself since could be ended for a socket. */
+    if (loads != later.loads && filters_now() == later.filters) {
+        int fd = call_later();
+        if (fd < 0 || !converse(fd))
+            later.name = 0; /* he is gone */
+        if (fd >= 0)
+            close(fd);
+        later.loads = loads;
+        thread_held(began);
+    }
+    __atomic_store_n(&later.busy, 0, __ATOMIC_RELEASE);
+    errno = saved;
 }

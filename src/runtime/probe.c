@@ -117,10 +117,13 @@ static int find_object(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
-/* Where the object that contains an address is loaded; UINTPTR_MAX: nowhere. */
-static uintptr_t object_of(const void *address)
+/* Where the object is loaded that a unit stands in, or that it was made for; UINTPTR_MAX: nowhere.
+ * The unit itself may be gone with it. */
+static uintptr_t object_of(const struct probe_unit *u)
 {
-    struct object o = {(uintptr_t)address, UINTPTR_MAX};
+    bool dynamic = u->flags & DYNAMIC_UNIT;
+    struct object o = {dynamic ? ((const struct dynamic_unit *)u->unit)->code : (uintptr_t)u->unit,
+                       UINTPTR_MAX};
     dl_iterate_phdr(find_object, &o);
     return o.start;
 }
@@ -186,7 +189,7 @@ static void add_unit(struct loupe_unit *unit, uint32_t number)
                              .offset = offset,
                              .record = known ? u->record : UINT32_MAX,
                              .module = known ? u->module : RECORD_NO_MODULE};
-    u->module_start = object_of(unit);
+    u->module_start = object_of(u);
     if (!enough_starter(u->sites) || (u->flags & LOUPE_UNIT_MODULE && !module_index(u))) {
         u->unit = NULL;
         return;
@@ -247,7 +250,7 @@ void probe_unloaded(void)
     uint64_t mask = probe_locked();
     for (uint32_t i = 1; i < probe_unit_count; i++) {
         struct probe_unit *u = &probe_units[i];
-        if (u->unit && u->flags & LOUPE_UNIT_MODULE && object_of(u->unit) != u->module_start)
+        if (u->unit && u->flags & LOUPE_UNIT_MODULE && object_of(u) != u->module_start)
             u->unit = NULL;
     }
     probe_unlocked(mask);

@@ -12,6 +12,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct probe_living *probe_living;
 
@@ -177,6 +179,11 @@ static int start_thread_c11(void *data)
 void probe_threads_start(void)
 {
     end_known = !pthread_key_create(&end_key, ended);
+    /* Before others come: what is attached later has to reach it, too. */
+    uint64_t mask = probe_locked();
+    if (syscall(SYS_gettid) == getpid())
+        probe_living_add();
+    probe_unlocked(mask);
 }
 
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,

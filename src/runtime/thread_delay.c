@@ -63,6 +63,15 @@ void party_spent(const struct party *self)
         event_spent_since(t, (uint64_t)self->at);
 }
 
+void thread_held(uint64_t began)
+{
+    struct thread *t = loupe_tls.self;
+    if (!t)
+        blockless += (int64_t)(clock_since(began, clock_now()) << RECORD_TIME_SHIFT);
+    else if (!t->guard)
+        event_spent_since(t, began);
+}
+
 void thread_delay_begin(int64_t delay, uint64_t began)
 {
     if (!delay_passes())

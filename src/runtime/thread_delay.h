@@ -47,6 +47,9 @@ void party_met(const struct party *self, const struct meeting *m);
 /* It has spent the time since then on this. */
 void party_spent(const struct party *self);
 
+/* It was kept waiting by us since then. */
+void thread_held(uint64_t began);
+
 /* The calling thread's delay, in 1/256 ticks, as those begin with that it starts. */
 int64_t thread_delay_now(void);
 /* It begins with this, and has spent the time since `began` on it. */

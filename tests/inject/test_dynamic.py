@@ -4,7 +4,8 @@
 called is what the program itself has counted; how long it took, what it has measured itself.
 
 From the environment, besides what loupetest takes: LOUPE_TEST_DYNAMIC and LOUPE_TEST_DYNAMIC_BARE,
-the program dynamic.c with and without debug information; LOUPE_TEST_NOPTRACE, noptrace.c.
+the program dynamic.c with and without debug information; LOUPE_TEST_NOPTRACE, noptrace.c;
+LOUPE_TEST_LOADS, loads.c, and LOUPE_TEST_LATER, the library that it loads.
 """
 import os
 import random
@@ -19,6 +20,8 @@ import loupetest as lt
 PROGRAM = os.environ.get("LOUPE_TEST_DYNAMIC")
 BARE = os.environ.get("LOUPE_TEST_DYNAMIC_BARE")
 NOPTRACE = os.environ.get("LOUPE_TEST_NOPTRACE")
+LOADS = os.environ.get("LOUPE_TEST_LOADS")
+LATER = os.environ.get("LOUPE_TEST_LATER")
 HERE = os.path.dirname(os.path.abspath(__file__))
 CACHE = {"XDG_CACHE_HOME": lt.scratch("cache")}
 NAMES = ["leaf", "factorial", "even", "odd", "thrower", "catcher", "last", "middle", "pointed",
@@ -144,6 +147,26 @@ def forked():
     counted(run, "a forked child counts for itself", processes=2)
 
 
+def loaded_later():
+    """Libraries that the program loads while it runs, and unloads: exact counts, with those of
+    their constructors."""
+    for times_loaded, globs, more in ((1, "*later!*", []), (12, "*later!*", []),
+                                      (3, "later_leaf,later_work", []), (2, "*!*", ["fork"])):
+        what = f"{times_loaded} times {globs}"
+        command = [LOADS, LATER, str(times_loaded), *more]
+        plain = lt.execute(command)
+        run = monitor(command, globs, "--budget", "off")
+        same_results(run, plain, what)
+        want, found = told(run.result, "count"), procedures(run)
+        lt.equal({n: found[n]["count"] for n in want if n in found}, want, f"{what}: exact counts")
+        if times_loaded == 12:
+            lt.equal(calls(run, "later_work", "later_leaf"), want["later_leaf"],
+                     "calls inside the library")
+            lt.ok(found["later_leaf"]["line"] and not run.result.err.count("no probe"),
+                  "and its lines", found["later_leaf"])
+    lt.ok(lt.wait_for(lambda: not beside_all()), "nobody stays beside a program that has ended")
+
+
 def unwinding():
     """Exceptions, longjmp, signals and backtraces through procedures that have probes."""
     if not shutil.which("c++"):
@@ -205,22 +228,37 @@ def beside(leader):
     return None
 
 
+def beside_all():
+    """All that wait for libraries to be loaded."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{entry}/cmdline", "rb") as file:
+                if LATER.encode() in file.read() and entry.isdigit():
+                    found.append(int(entry))
+        except OSError:
+            pass
+    return found
+
+
 def death():
     """Whenever the process that inserts is killed, the program runs as it would."""
-    plain = lt.execute([PROGRAM, "300"])
     times_killed, bad = 0, []
+    commands = [[PROGRAM, "300"], [LOADS, LATER, "20"]]
+    plain = [lt.execute(c) for c in commands]
     for i in range(int(os.environ.get("LOUPE_TEST_DEATHS", "8"))):
-        process = lt.start(lt.loupe_command([PROGRAM, "300"], ["-q", "--dynamic", "*"]), env=CACHE)
+        process = lt.start(lt.loupe_command(commands[i % 2], ["-q", "--dynamic", "*,*later!*"]),
+                           env=CACHE)
         until = time.monotonic() + 5
         victim = None
         while not victim and process.poll() is None and time.monotonic() < until:
             victim = beside(process.pid)
-        time.sleep(random.Random(i).random() * 0.03)
+        time.sleep(random.Random(i).random() * (0.03, 0.3)[i % 2])
         if victim and beside(process.pid) == victim:
             os.kill(victim, signal.SIGKILL)
             times_killed += 1
         result = lt.finish(process)
-        if (result.code, result.out) != (plain.code, plain.out):
+        if (result.code, result.out) != (plain[i % 2].code, plain[i % 2].out):
             bad.append(result)
     lt.note(f"killed {times_killed} times")
     lt.ok(not bad, "a dead inserter leaves a program that runs", *bad)
@@ -280,4 +318,4 @@ if sys.argv[1:] == ["mpi"]:
 elif sys.argv[1:] == ["long"]:
     lt.main(programs, death)
 else:
-    lt.main(records, times, bare, everything, forked, unwinding, refused, death)
+    lt.main(records, times, bare, everything, loaded_later, forked, unwinding, refused, death)
