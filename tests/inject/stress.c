@@ -4,7 +4,8 @@
  *     stress CHANGES SEED PID...
  * Inserts and removes at entries and exits of random procedures of the program and its libraries
  * (with LOUPE_STRESS_PROGRAM in the environment, of the program alone), some at a time, until so
- * many points have gone in and come out; then all procedures of the program at once, in and out.
+ * many points have gone in and come out; then all procedures of the program at once, in and out, or
+ * all that LOUPE_STRESS_ALL means.
  * Prints what was done as one line of JSON.
  */
 #include "base/alloc.h"
@@ -21,12 +22,12 @@ enum { LIVE_MAX = 12, GROUP_MAX = 40 };
 struct names {
     char **list;
     size_t count, room;
-    const char *module;
+    bool *chosen; /* once at least */
 };
 
 static struct {
-    size_t inserted, removed, changes, jumps, relays, left_out, refused, all_points, all_left_out,
-        all_refused;
+    size_t chosen, inserted, removed, changes, jumps, relays, left_out, refused, all_points,
+        all_left_out, all_refused;
     double worst_ms;
 } done;
 
@@ -43,6 +44,14 @@ static void note_name(void *data, const struct session_place *p)
         xasprintf("\"%s!%.*s[%c]\"", base, (int)length - 1, p->function, p->function[length - 1]);
 }
 
+static const char *random_name(const struct names *names)
+{
+    size_t i = (size_t)random() % names->count;
+    done.chosen += !names->chosen[i];
+    names->chosen[i] = true;
+    return names->list[i];
+}
+
 static struct spec *random_spec(const struct names *names)
 {
     struct strbuf text = {0};
@@ -50,7 +59,7 @@ static struct spec *random_spec(const struct names *names)
     size_t group = 1 + (size_t)(random() % GROUP_MAX);
     strbuf_puts(&text, "counter c, d; timer t;\n");
     for (size_t i = 0; i < group; i++) {
-        const char *name = names->list[(size_t)random() % names->count];
+        const char *name = random_name(names);
         switch (random() % 4) {
         case 0: strbuf_printf(&text, "entry %s { addCounter(c, 1) }\n", name); break;
         case 1: strbuf_printf(&text, "exit %s { if (ret > 0) addCounter(c, 1) }\n", name); break;
@@ -151,11 +160,15 @@ static bool at_random(struct session *s, const struct names *names, size_t chang
 static bool all_at_once(struct session *s)
 {
     struct spec_error error;
+    const char *all = getenv("LOUPE_STRESS_ALL");
+    char text[256];
+    snprintf(text, sizeof text,
+             "counter c; timer t; entry \"%s\" { addCounter(c, 1); startTimer(t, wall) } "
+             "exit \"%s\" { stopTimer(t) }",
+             all ? all : "*", all ? all : "*");
     for (int i = 0; i < 2 && session_living(s); i++) {
         struct live live = {0};
-        struct spec *spec = spec_parse("counter c; timer t; entry * { addCounter(c, 1); "
-                                       "startTimer(t, wall) } exit * { stopTimer(t) }",
-                                       &error);
+        struct spec *spec = spec_parse(text, &error);
         if (!put_in(s, &live, spec, true) || (live.handle && !take_out(s, &live)))
             return false;
         done.all_points = live.points;
@@ -183,19 +196,22 @@ int main(int argc, char **argv)
         session_list(s, "libc*!*", note_name, &names, &error);
         session_list(s, "lib*!*", note_name, &names, &error);
     }
+    names.chosen = xcalloc(names.count + 1, sizeof *names.chosen);
     bool good = names.count && at_random(s, &names, (size_t)atol(argv[1])) && all_at_once(s);
     size_t living = session_living(s);
     session_close(s);
-    printf("{\"procedures\": %zu, \"inserted\": %zu, \"removed\": %zu, \"specs\": %zu, "
+    printf("{\"procedures\": %zu, \"chosen\": %zu, \"inserted\": %zu, \"removed\": %zu, \"specs\": "
+           "%zu, "
            "\"jumps\": %zu, \"relays\": %zu, \"left_out\": %zu, \"refused\": %zu, \"all\": %zu, "
            "\"all_left_out\": %zu, "
            "\"all_refused\": %zu, "
            "\"worst_pause_ms\": %.3f, \"living\": %zu}\n",
-           names.count, done.inserted, done.removed, done.changes, done.jumps, done.relays,
-           done.left_out, done.refused, done.all_points, done.all_left_out, done.all_refused,
-           done.worst_ms, living);
+           names.count, done.chosen, done.inserted, done.removed, done.changes, done.jumps,
+           done.relays, done.left_out, done.refused, done.all_points, done.all_left_out,
+           done.all_refused, done.worst_ms, living);
     for (size_t i = 0; i < names.count; i++)
         free(names.list[i]);
     free(names.list);
+    free(names.chosen);
     return good ? 0 : 1;
 }

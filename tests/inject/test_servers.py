@@ -4,12 +4,14 @@
 their results are the same. test_servers.py redis|postgres|nginx|python|mpi
 
 From the environment, besides what loupetest takes: LOUPE_TEST_STRESS, the driver stress.c;
-LOUPE_TEST_POINTS, how many points go in and out at least (2000).
+LOUPE_TEST_POINTS, how many points go in and out at least (2000); LOUPE_TEST_KILLS, how often who
+inserts is killed (15).
 """
 import glob
 import hashlib
 import json
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -19,9 +21,12 @@ import time
 import urllib.request
 
 import loupetest as lt
+from probetest import changed
 
 STRESS = os.environ["LOUPE_TEST_STRESS"]
 POINTS = int(os.environ.get("LOUPE_TEST_POINTS", "2000"))
+KILLS = int(os.environ.get("LOUPE_TEST_KILLS", "15"))
+EVERYTHING = "*!*" if POINTS >= 10000 else "*"  # of programs that are hardly more than libraries
 LIMIT = 60 + POINTS // 20
 CACHE = {"XDG_CACHE_HOME": lt.scratch("cache")}
 
@@ -41,9 +46,10 @@ def free_port():
         return s.getsockname()[1]
 
 
-def stress(what, pids, busy=lambda: True):
-    """The driver beside the load; True: all its insertions and removals were done."""
-    result = lt.execute([STRESS, str(POINTS), "1", *[str(p) for p in pids]], env=CACHE, limit=LIMIT)
+def stress(what, pids, everything="*"):
+    """The driver beside the load: so many points, then `everything` at once."""
+    result = lt.execute([STRESS, str(POINTS), "1", *[str(p) for p in pids]],
+                        env={**CACHE, "LOUPE_STRESS_ALL": everything}, limit=LIMIT)
     if not lt.ok(result.code == 0, f"{what}: probes go in and out", result):
         return None
     done = json.loads(result.out)
@@ -59,10 +65,25 @@ def stress(what, pids, busy=lambda: True):
             f"{done['relays'] / done['inserted']:.1%} over relays")
     lt.ok(got >= 0.95 and done["jumps"] == done["inserted"],
           f"{what}: at least 95 % of the points are inserted, by jump", done)
+    lt.ok(done["chosen"] >= min(1000, POINTS // 20), f"{what}: in {done['chosen']} procedures", done)
     for pid in pids:
         with open(f"/proc/{pid}/status", encoding="utf-8") as status:
             lt.ok("TracerPid:\t0" in status.read(), f"{what}: nobody is attached to {pid}")
     return done
+
+
+def deaths(what, pids):
+    """kill -9 of who inserts, at any moment; what it has left is taken out by the next."""
+    killed, times, moment = 0, KILLS, random.Random(5)
+    for _ in range(times):
+        with subprocess.Popen([STRESS, "1000000", str(moment.randrange(1000)),
+                               *[str(p) for p in pids]], env=lt.environment(CACHE),
+                              stdout=subprocess.DEVNULL) as driver:
+            time.sleep(moment.random() ** 2 * 0.4)
+            driver.kill()
+        killed += driver.returncode == -9
+    lt.note(f"{what}: killed {killed} times")
+    lt.ok(killed > times // 2, f"{what}: deaths at random moments", killed)
 
 
 class Load(threading.Thread):
@@ -109,7 +130,11 @@ def redis():
 
     load = Load(work)
     stress("redis", [process.pid])
+    deaths("redis", [process.pid])
+    after = lt.execute([STRESS, "200", "2", str(process.pid)], env=CACHE, limit=LIMIT)
+    lt.ok(after.code == 0, "redis: probes go in and out after that", after)
     load.stop("redis")
+    lt.equal(changed(process.pid), [], "redis: all code is as the files have it")
     lt.execute([cli, "-p", port, "shutdown", "nosave"])
     lt.equal(lt.finish(process).code, 0, "redis: ends well")
 
@@ -247,7 +272,7 @@ def python():
     load = Load(work)
     with open(f"/proc/{process.pid}/comm", encoding="utf-8") as comm:
         lt.note(comm.read())
-    stress("python", [process.pid])
+    stress("python", [process.pid], EVERYTHING)
     load.stop("python")
     process.stdin.close()
     process.stdin = None
@@ -272,7 +297,7 @@ def mpi():
             return False
 
     lt.ok(lt.wait_for(found), "mpi: two ranks")
-    stress("mpi", ranks)
+    stress("mpi", ranks, EVERYTHING)
     spec = ("counter recvs, in_main; timer wait; entry MPI_Recv { addCounter(recvs, 1); "
             "startTimer(wait, wall) } exit MPI_Recv { stopTimer(wait) }")
     result = lt.execute([os.environ["LOUPE_TEST_LOUPE"], "probe", "--json", "--for", "500ms",
