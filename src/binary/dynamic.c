@@ -39,10 +39,11 @@ static void visit_imports(const struct walk *w, Elf_Scn *section, const GElf_Shd
     }
 }
 
-static void visit_exports(const struct walk *w, Elf_Scn *section, const GElf_Shdr *header)
+static void visit_table(const struct walk *w, Elf_Scn *section, const GElf_Shdr *header,
+                        uint32_t type)
 {
     GElf_Sym symbol;
-    Elf_Data *data = header->sh_type == SHT_DYNSYM ? elf_getdata(section, NULL) : NULL;
+    Elf_Data *data = header->sh_type == type ? elf_getdata(section, NULL) : NULL;
     size_t entry = gelf_fsize(w->elf, ELF_T_SYM, 1, EV_CURRENT);
     for (size_t i = 0; data && entry && i < data->d_size / entry; i++) {
         if (!gelf_getsym(data, (int)i, &symbol) || symbol.st_shndx == SHN_UNDEF ||
@@ -54,6 +55,16 @@ static void visit_exports(const struct walk *w, Elf_Scn *section, const GElf_Shd
         if (name && *name)
             w->visit(w->data, name, symbol.st_value);
     }
+}
+
+static void visit_exports(const struct walk *w, Elf_Scn *section, const GElf_Shdr *header)
+{
+    visit_table(w, section, header, SHT_DYNSYM);
+}
+
+static void visit_definitions(const struct walk *w, Elf_Scn *section, const GElf_Shdr *header)
+{
+    visit_table(w, section, header, SHT_SYMTAB);
 }
 
 static int walk(const char *path, walk_section *each, dynamic_visit *visit, void *data)
@@ -82,4 +93,9 @@ int dynamic_imports(const char *path, dynamic_visit *visit, void *data)
 int dynamic_exports(const char *path, dynamic_visit *visit, void *data)
 {
     return walk(path, visit_exports, visit, data);
+}
+
+int dynamic_definitions(const char *path, dynamic_visit *visit, void *data)
+{
+    return walk(path, visit_definitions, visit, data);
 }

@@ -15,5 +15,7 @@ typedef void dynamic_visit(void *data, const char *name, uint64_t address);
 int dynamic_imports(const char *path, dynamic_visit *visit, void *data);
 /* Functions and data that it defines for others. */
 int dynamic_exports(const char *path, dynamic_visit *visit, void *data);
+/* All that it defines, if it is not stripped. */
+int dynamic_definitions(const char *path, dynamic_visit *visit, void *data);
 
 #endif

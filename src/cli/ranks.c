@@ -101,8 +101,8 @@ static int add_process(struct ranks *r, pid_t pid)
     note_command(r, pid);
     if (add_family(r, pid))
         return 0;
-    log_error("attach: neither process %d nor a child of it has an MPI library loaded; loupe probe "
-              "counts and times in any program",
+    log_error("attach: neither process %d nor a child of it has an MPI library loaded (one that is "
+              "linked into the program would not do); loupe probe counts and times in any program",
               (int)pid);
     return -ENOENT;
 }

@@ -348,6 +348,15 @@ static void see_init(void *data, const char *name, uint64_t address)
     *(bool *)data |= !strcmp(name, "PMPI_Init");
 }
 
+bool process_linked(pid_t pid)
+{
+    char path[64];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    dynamic_definitions(path, see_init, &found);
+    return found;
+}
+
 bool attach_has_mpi(pid_t pid)
 {
     char path[64], line[4400], open[4500];
@@ -368,5 +377,5 @@ bool attach_has_mpi(pid_t pid)
     }
     if (maps)
         fclose(maps);
-    return found;
+    return found || process_linked(pid);
 }

@@ -51,7 +51,7 @@ int attach_again(struct attach *a);
 int attach_restore(struct attach *a);
 void attach_free(struct attach *a); /* accepts NULL */
 
-/* Whether it has an MPI library, as far as its mappings can be read. */
+/* Whether it has an MPI library, or MPI in the program itself, as far as it can be read. */
 bool attach_has_mpi(pid_t pid);
 
 #endif

@@ -75,6 +75,8 @@ void files_free(struct files *f);
 /* Looks at the modules and slots of a process as they are now; new slots are added. */
 int process_look(struct files *f, struct process *p);
 void process_kind(struct files *f, struct process *p);
+/* MPI is part of the program, as far as its symbols tell. */
+bool process_linked(pid_t pid);
 /* A hash of what code it has mapped; 0: it has ended. */
 uint64_t process_mapped(const struct process *p);
 

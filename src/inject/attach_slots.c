@@ -268,6 +268,7 @@ void process_kind(struct files *f, struct process *p)
     uint64_t block = 0;
     if (p->ours)
         target_read(p->target, p->ours + f->attached, &block, sizeof block);
+    p->mpi_static |= !p->mpi && process_linked(p->pid);
     p->kind = p->other                  ? ATTACH_FOREIGN
               : p->ours && !block       ? ATTACH_PRELOADED
               : p->mpi_static           ? ATTACH_STATIC

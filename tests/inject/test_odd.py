@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""loupe probe on processes as they are found: those that must be left alone, with the reason; in
-other namespaces, with files that are gone; and those that end, fork or become another program while
-probes go in. Whatever comes of it, the program's results are right.
+"""loupe probe and attach on processes as they are found: those that must be left alone, with the
+reason; in other namespaces, with files that are gone; and those that end, fork or become another
+program while probes go in. Whatever comes of it, the program's results are right.
 
 From the environment, besides what loupetest and probetest take: LOUPE_TEST_NOPTRACE, noptrace.c;
 LOUPE_TEST_ENDINGS, how many programs end while probes go in (12).
@@ -97,6 +97,20 @@ def bits32():
     lt.finish(process)
 
 
+def linked_in():
+    """MPI that is part of the program has no slots that could lead elsewhere."""
+    source, program = lt.scratch("linked.c"), lt.scratch("linked")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#include <unistd.h>\nint PMPI_Init(void) { return pause(); }\n"
+                   "int main(void) { return PMPI_Init(); }\n")
+    subprocess.run(["cc", "-o", program, source], check=True)
+    process = lt.start([program])
+    lt.wait_for(lambda: os.readlink(f"/proc/{process.pid}/exe") == os.path.realpath(program))
+    refused([lt.LOUPE, "attach", str(process.pid)], "MPI linked in", "static", "loupe probe")
+    process.kill()
+    lt.finish(process)
+
+
 def inner_pid(outer):
     """The only descendant of a process that has no child itself."""
     while lt.children(outer):
@@ -161,4 +175,4 @@ def endings():
     lt.equal(odd, [], f"{ENDINGS} programs end, fork or exec while probes go in")
 
 
-lt.main(another_user, forbidden, confined, bits32, namespaces, replaced, endings)
+lt.main(another_user, forbidden, confined, bits32, linked_in, namespaces, replaced, endings)
