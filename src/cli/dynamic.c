@@ -98,6 +98,7 @@ struct beside {
     int socket;
     pid_t program;
     const char **globs;
+    char **said; /* of each, that nothing fits it; NULL: nothing was said */
     size_t glob_count;
     struct session_files files; /* that it had mapped when we last looked */
     unsigned loads;             /* how often we did */
@@ -177,12 +178,27 @@ static void report(const struct beside *b, const struct records_result *result)
                 (double)(result->pause.stop_ns + result->pause.write_ns) * 1e-6);
 }
 
-static void keep_for_later(struct beside *b, const bool *later)
+/* Those that later libraries may have; of what has been found meanwhile nothing is said any more.
+ */
+static void keep_for_later(struct beside *b, struct records_result *result)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < b->glob_count; i++)
-        if (later[i])
-            b->globs[kept++] = b->globs[i];
+    for (size_t i = 0; i < b->glob_count; i++) {
+        if (b->said[i] && !result->missing[i]) {
+            char *line = xasprintf("--dynamic: %s", b->said[i]);
+            procs_unwarn(b->job, line);
+            free(line);
+        }
+        char *said = b->loads ? b->said[i] : result->missing[i];
+        if (!b->loads)
+            result->missing[i] = NULL;
+        if (!result->later[i]) {
+            free(said);
+            continue;
+        }
+        b->globs[kept] = b->globs[i];
+        b->said[kept++] = said;
+    }
     b->glob_count = kept;
 }
 
@@ -203,7 +219,7 @@ static void insert_into(struct beside *b, struct session *session, uint64_t entr
     if (err < 0)
         note(b, error.message);
     else
-        keep_for_later(b, result.later);
+        keep_for_later(b, &result);
     report(b, &result);
     strbuf_free(&graph);
     records_result_free(&result);
@@ -306,6 +322,7 @@ static _Noreturn void be_beside(struct beside *b)
     close_range((unsigned)b->socket + 1, ~0u, 0);
     char *list = xstrdup(settings.dynamic);
     b->glob_count = dynamic_globs(list, &b->globs);
+    b->said = xcalloc(b->glob_count + 1, sizeof *b->said);
     int listener = listen_for_loads(&name);
     bool served = serve(b, name);
     close(b->socket);

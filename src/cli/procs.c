@@ -161,14 +161,28 @@ int procs_alive(const struct job *job)
     return registered > with_segment ? registered : with_segment;
 }
 
-bool procs_warn(const struct job *job, const char *text)
+static void warning_name(const char *text, char *name, size_t room)
 {
     uint32_t hash = 2166136261u;
     for (const char *c = text; *c; c++)
         hash = (hash ^ (unsigned char)*c) * 16777619u;
+    snprintf(name, room, "warning-%08x", hash);
+}
+
+bool procs_warn(const struct job *job, const char *text)
+{
     char name[32];
-    snprintf(name, sizeof name, "warning-%08x", hash);
+    warning_name(text, name, sizeof name);
     return touch(job, name, text) != -EEXIST;
+}
+
+void procs_unwarn(const struct job *job, const char *text)
+{
+    char name[32];
+    warning_name(text, name, sizeof name);
+    char *path = xasprintf("%s/%s", job->dir, name);
+    unlink(path);
+    free(path);
 }
 
 void procs_warnings(const struct job *job, struct run *run)

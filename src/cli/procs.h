@@ -34,6 +34,8 @@ void procs_name_living(const struct job *job, struct strbuf *out);
 
 /* Leaves the line for the report. True for the first who says it: it may also print it. */
 bool procs_warn(const struct job *job, const char *text);
+/* It is not so any more. */
+void procs_unwarn(const struct job *job, const char *text);
 /* Adds the lines left so to the run's warnings. */
 void procs_warnings(const struct job *job, struct run *run);
 /* Removes all notes, so that the directory can be removed. */

@@ -19,6 +19,9 @@ enum { NAMES_MAX = 5 };
 void records_result_free(struct records_result *result)
 {
     strbuf_free(&result->notes);
+    for (size_t i = 0; i < result->globs; i++)
+        free(result->missing[i]);
+    free(result->missing);
     free(result->later);
     *result = (struct records_result){0};
 }
@@ -376,35 +379,30 @@ static int prepare(void *data, struct session *session, struct wanted_list *want
 
 /* ---- what came of it ---- */
 
-static bool is_program(const struct session *session, const char *module)
-{
-    for (size_t i = 0; i < session->process_count; i++) {
-        const struct process *p = &session->processes[i];
-        if (p->loaded_count && p->loaded[0]->program && p->loaded[0]->path == module)
-            return true;
-    }
-    return false;
-}
-
 static void note_matches(struct session *session, const struct spec *spec,
                          const struct session_report *report, struct records_result *result)
 {
-    result->later = xcalloc(spec->request_count / 2 + 1, sizeof *result->later);
+    result->globs = spec->request_count / 2;
+    result->later = xcalloc(result->globs + 1, sizeof *result->later);
+    result->missing = xcalloc(result->globs + 1, sizeof *result->missing);
     for (uint32_t r = 0; r < spec->request_count; r += 2) {
         struct session_error why = {{0}};
         bool any = false, program = false;
         for (size_t i = 0; i < report->count && !program; i++)
             if (report->places[i].request / 2 == r / 2) {
                 any = true;
-                program = is_program(session, report->places[i].module);
+                program = report->places[i].program;
             }
         result->later[r / 2] = spec->requests[r].module || !program;
-        if (any || session->later) /* that not everything is in a library is no news */
+        if (any)
             continue;
         resolve_nothing(session, &spec->requests[r], &why);
         const char *text = strstr(why.message, ": "); /* behind where it stands in a spec */
-        strbuf_printf(&result->notes, "%s (looked for again in libraries that are loaded later)\n",
+        result->missing[r / 2] =
+            xasprintf("%s (looked for again in libraries that are loaded later)",
                       text ? text + 2 : why.message);
+        if (!session->later) /* that not everything is in a library is no news */
+            strbuf_printf(&result->notes, "%s\n", result->missing[r / 2]);
     }
 }
 

@@ -159,6 +159,8 @@ def loaded_later():
         same_results(run, plain, what)
         want, found = told(run.result, "count"), procedures(run)
         lt.equal({n: found[n]["count"] for n in want if n in found}, want, f"{what}: exact counts")
+        lt.equal([w for w in run.data["warnings"] if "looked for again" in w], [],
+                 f"{what}: what was not there at first is not missing")
         if times_loaded == 12:
             lt.equal(calls(run, "later_work", "later_leaf"), want["later_leaf"],
                      "calls inside the library")
