@@ -9,7 +9,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -92,10 +91,12 @@ static void loads(struct attach_block *block, uint8_t *code, bool failing, uint3
 
 int main(void)
 {
-    struct attach_block *block = calloc(1, sizeof *block + SLOTS * sizeof *block->slots);
+    static _Alignas(16)
+        uint8_t room[sizeof(struct attach_block) + SLOTS * sizeof(struct attach_slot)];
+    struct attach_block *block = (struct attach_block *)room;
     uint8_t *code =
         mmap(NULL, ROOM, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (!block || code == MAP_FAILED)
+    if (code == MAP_FAILED)
         return 1;
     block->open = (uint64_t)(uintptr_t)fake_open;
     block->symbol = (uint64_t)(uintptr_t)fake_symbol;
@@ -110,6 +111,5 @@ int main(void)
     loads(block, code, true, ATTACH_FAILED);
     ok(strcmp(block->error, "it is not there") == 0, "why it failed");
     munmap(code, ROOM);
-    free(block);
     return tap_done();
 }
