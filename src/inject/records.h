@@ -25,8 +25,8 @@ struct records_result {
     size_t procedures;   /* that have probes now, in all processes */
     size_t left_out;     /* that were selected and have none */
     struct strbuf notes; /* one line each: globs that fit nothing, what was left out */
-    /* By glob: what is said of it in the notes, NULL if it fits something; whether a library that is
-     * loaded later may have what it means. */
+    /* By glob: what is said of it in the notes, NULL if it fits something; whether a library that
+     * is loaded later may have what it means. */
     char **missing;
     bool *later;
     size_t globs;
