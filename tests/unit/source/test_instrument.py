@@ -124,23 +124,37 @@ class Program:
                     *self.flags, '-idirafter', include])
 
     def compile(self, compiler, level, kind):
-        """Plain, instrumented, or with the runtime; the path of the program."""
-        program = os.path.join(self.work, f'{self.name}-{compiler}{level}-{kind}')
+        """Plain or instrumented; the path of the object file, and what is said about it."""
+        output = os.path.join(self.work, f'{self.name}-{compiler}{level}-{kind}.o')
         source, more = self.path, []
         if kind != 'plain':
             source = self.output + '/tree' + self.path
             more = ['-include', self.output + '/unit.h', '-mno-red-zone', '-iquote',
                     os.path.dirname(self.path)]
-        if kind == 'runtime':
-            more += [os.path.join(self.work, 'runtime.o'), '-rdynamic']
-        result = run([compiler, *self.flags, level, '-g', *self.warnings, *more, source, '-o', program,
-                      '-ldl', '-lm'])
+        result = run([compiler, *self.flags, level, '-g', *self.warnings, *more, '-c', source, '-o',
+                      output])
         # Columns move; what is said of a line stays.
         text = result.stdout.replace(self.output + '/tree', '')
         said = sorted(re.findall(r'^(.*?:\d+:)\d+: (warning: .*)', text, re.M))
         # Braces around a statement say what the indentation did not.
         said = [(at, what) for at, what in said if 'misleading-indentation' not in what]
-        return program if result.returncode == 0 else None, said, result.stdout
+        return output if result.returncode == 0 else None, said, result.stdout
+
+    def link(self, compiler, level, kind, *more):
+        """The path of the program from an object file and more of them."""
+        program = os.path.join(self.work, f'{self.name}-{compiler}{level}-{kind}-{len(more)}')
+        visible = ['-rdynamic'] if more else []
+        result = run([compiler, *self.flags, level, '-g', program[:-2] + '.o', *more, *visible, '-o',
+                      program, '-ldl', '-lm'])
+        return program if result.returncode == 0 else None, result.stdout
+
+    def build(self, compiler, level, kind):
+        """The object file with what is said about it, and the programs made of it: both kinds
+        alone, what is instrumented with the runtime as well."""
+        output, said, text = self.compile(compiler, level, kind)
+        runtimes = [[]] + [[os.path.join(self.work, 'runtime.o')]] * (kind != 'plain')
+        return output, said, text, [self.link(compiler, level, kind, *more) if output else None
+                                    for more in runtimes]
 
     def execute(self, program, counts=None):
         env = dict(os.environ, LC_ALL='C', OMP_NUM_THREADS='1')
@@ -152,28 +166,34 @@ class Program:
     def variant(self, compiler, level):
         """The numbers of visits, as text."""
         title = f'{self.name}, {compiler} {level}'
-        programs, said = {}, {}
-        for kind in 'plain', 'instrumented', 'runtime':
-            programs[kind], said[kind], text = self.compiled[compiler, level, kind].result()
-            if not ok(programs[kind], f'{title}: {kind} compiles', text):
+        programs, said = [], {}
+        for kind in 'plain', 'instrumented':
+            output, said[kind], text, linked = self.built[compiler, level, kind].result()
+            if not ok(output, f'{title}: {kind} compiles', text):
                 return None
+            for program, text in linked:
+                if not program:
+                    ok(False, f'{title}: {kind} links', text)
+                    return None
+                programs.append(program)
+        plain_program, instrumented, with_runtime = programs
         # Some warnings depend on what the optimiser makes of it: no new ones there.
         same = said['plain'] == said['instrumented'] or (
             level != '-O0' and set(said['instrumented']) < set(said['plain']))
         ok(same, f'{title}: the same warnings', '\n'.join(
             difflib.unified_diff([' '.join(w) for w in said['plain']],
                                  [' '.join(w) for w in said['instrumented']], lineterm='')))
-        plain = self.execute(programs['plain'])
+        plain = self.execute(plain_program)
         ok(plain[0] >= 0, f'{title}: the plain program does not crash', plain)
-        found = self.execute(programs['instrumented'])
+        found = self.execute(instrumented)
         ok(found == plain, f'{title}: probes that are off change nothing', f'{plain}\n{found}')
         path = os.path.join(self.work, 'counts')
-        found = self.execute(programs['runtime'], path)
+        found = self.execute(with_runtime, path)
         ok(found == plain, f'{title}: probes that fire change nothing', f'{plain}\n{found}')
         with open(path, encoding='utf-8') as file:
             text = file.read()
         ok('wrong 0\n' in text, f'{title}: what is entered is left', text)
-        self.program = programs['instrumented']
+        self.program = instrumented
         return text
 
     def check_text(self):
@@ -197,9 +217,8 @@ class Program:
         counted = {}
         variants = [(compiler, level) for compiler in self.compilers for level in ('-O0', '-O2')]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            self.compiled = {(*variant, kind): pool.submit(self.compile, *variant, kind)
-                             for variant in variants
-                             for kind in ('plain', 'instrumented', 'runtime')}
+            self.built = {(*variant, kind): pool.submit(self.build, *variant, kind)
+                          for variant in variants for kind in ('plain', 'instrumented')}
             for compiler, level in variants:
                 counted[compiler + level] = self.variant(compiler, level)
         first = next(iter(counted.values()))
