@@ -170,9 +170,12 @@ def postgres():
     def backends():
         found = []
         for pid in lt.children(process.pid):
-            with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
-                if "[local]" in file.read():
-                    found.append(pid)
+            try:
+                with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as file:
+                    if "[local]" in file.read():
+                        found.append(pid)
+            except OSError:  # it has ended meanwhile
+                pass
         return found
 
     lt.ok(lt.wait_for(lambda: len(backends()) >= 3), "postgres: backends work")

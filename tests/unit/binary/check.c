@@ -6,6 +6,7 @@
  *   lines    procedure, file, line and inlined frames, all right
  *   symbols  the function by its symbol, no file and line
  *   gone     -ENOENT
+ *   missing  nothing: what makes the fixture is not installed
  */
 #include "binary/resolve.h"
 #include "lib/tap.h"
@@ -93,6 +94,10 @@ static void check(struct resolver *r, const char *label, const char *mode, const
 int main(int argc, char **argv)
 {
     for (int i = 1; i + 4 < argc; i += 5) {
+        if (!strcmp(argv[i + 1], "missing")) {
+            ok(1, "%s # SKIP it is not installed", argv[i]);
+            continue;
+        }
         const char *build_id = strcmp(argv[i + 2], "-") ? argv[i + 2] : NULL;
         struct resolver *r = resolver_new();
         resolver_set_debug_dir(r, argv[i + 3]);

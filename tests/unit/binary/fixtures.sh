@@ -65,6 +65,8 @@ if have dwz; then
     plain dwz gcc -g
     (cd "$work/dwz" && dwz -m common.debug plain liblibrary.so && test -e common.debug)
     expect dwz lines - "$work/none"
+else
+    expect dwz missing - "$work/none"
 fi
 
 # Stripped, with the debug files elsewhere.
