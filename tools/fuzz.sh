@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 # Fuzzes the readers, at the same time, this many seconds each: fuzz.sh SECONDS
-# What is found stays in build-fuzz/crashes, what was learnt in build-fuzz/corpus.
+# What is found stays in build-fuzz/crashes, what was learnt in build-fuzz/corpus. An input that
+# takes longer than FUZZ_TIMEOUT seconds (10) is a finding.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 seconds=${1:-60}
@@ -22,7 +23,7 @@ for target in "${targets[@]}"; do
     mkdir -p "$dir/corpus/$target" "$dir/crashes"
     "${steady[@]}" "$dir/tests/fuzz/$target-seeds" "$dir/corpus/$target" || exit 1
     "${steady[@]}" "$dir/tests/fuzz/fuzz-$target" \
-        -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1500 -print_final_stats=1 \
+        -max_total_time="$seconds" -timeout="${FUZZ_TIMEOUT:-10}" -rss_limit_mb=1500 -print_final_stats=1 \
         -verbosity=1 -artifact_prefix="$dir/crashes/$target-" "$dir/corpus/$target" \
         >"$dir/$target.log" 2>&1 &
     pids+=($!)

@@ -4,6 +4,7 @@
 #   check   builds with both compilers and the static checks
 #   quick   that, the tests, and a minute of fuzzing (`make test`)
 #   full    that, longer, the tests of suite `full`, and sanitizer builds (`make test-full`)
+#   beside  what `quick` itself starts beside its tests
 # The last line says "N passed, N failed"; every check counts as one case, and so does every TAP
 # line of the tests. Logs are in build-logs/.
 # shellcheck disable=SC2317 # functions are called through run()
@@ -11,7 +12,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 mode=${1:-quick}
 case $mode in
-check | quick | full) ;;
+check | quick | full | beside) ;;
 *)
     echo "usage: tools/test.sh check|quick|full" >&2
     exit 2
@@ -51,34 +52,47 @@ run() {
     return 1
 }
 
-# build DIRECTORY COMPILER OPTIONS...
-build() {
+# configure DIRECTORY COMPILER OPTIONS...
+configure() {
     local dir=$1 compiler=$2
     shift 2
     if [ -f "$dir/build.ninja" ]; then
-        meson setup --reconfigure "$dir" "$@" || return 1
+        meson setup --reconfigure "$dir" "$@"
     else
         rm -rf "$dir"
-        CC=$compiler meson setup "$dir" "$@" || return 1
+        CC=$compiler meson setup "$dir" "$@"
     fi
-    ninja -C "$dir" -j "$jobs"
 }
 
-# tests DIRECTORY ARGUMENTS...: runs meson's tests there and adds their cases to ours
+# build DIRECTORY COMPILER OPTIONS...
+build() {
+    configure "$@" && ninja -C "$1" -j "$jobs"
+}
+
+# compile DIRECTORY COMPILER OPTIONS...: what this compiler is for, without the programs of tests,
+# which those of the MPIs build, and without linking
+compile() {
+    configure "$@" || return 1
+    ninja -C "$1" -t targets rule c_COMPILER >"$1/objects.txt" || return 1
+    xargs ninja -C "$1" -j "$jobs" <"$1/objects.txt"
+}
+
+# tests DIRECTORY LOG ARGUMENTS...: runs meson's tests there and adds their cases to ours
 tests() {
-    local dir=$1 counted status p f s
-    shift
-    rm -f "$dir/meson-logs/testlog.json"
+    local dir=$1 log=$2 counted status p f s start=$SECONDS
+    shift 2
+    rm -f "$dir/meson-logs/$log.json"
     echo "tests in $dir:"
-    "${steady[@]}" meson test -C "$dir" --no-rebuild --num-processes "$jobs" "$@" 2>&1 </dev/null |
-        grep --line-buffered -E '^ *[0-9]+/[0-9]+ '
+    "${steady[@]}" meson test -C "$dir" --no-rebuild --num-processes "$jobs" --logbase "$log" "$@" \
+        2>&1 </dev/null | grep --line-buffered -E '^ *[0-9]+/[0-9]+ '
     status=${PIPESTATUS[0]}
-    if [ ! -f "$dir/meson-logs/testlog.json" ]; then
+    echo "took $((SECONDS - start)) s"
+    if [ ! -f "$dir/meson-logs/$log.json" ]; then
         failed=$((failed + 1))
         echo "FAILED  no test ran in $dir"
         return 1
     fi
-    counted=$(tools/count-tests.py "$dir/meson-logs/testlog.json") || counted='0 1 0'
+    counted=$(tools/count-tests.py "$dir/meson-logs/$log.json") || counted='0 1 0'
     read -r p f s <<<"$counted"
     passed=$((passed + p))
     failed=$((failed + f))
@@ -130,12 +144,56 @@ check_target_libs() {
     tools/check-target-libs.py "${libraries[@]}"
 }
 
+# What takes long and judges no times runs beside tests that wait more than they work, on what these
+# leave of the processors.
+checks_beside() {
+    # Niceness counts among those of one session only where the kernel shares by session.
+    { echo 19 >/proc/self/autogroup; } 2>/dev/null
+    renice -n 19 $$ >/dev/null
+    checks_of_clang
+    # An input may wait long for a processor here.
+    run "fuzzing, a minute" env FUZZ_TIMEOUT=100 tools/fuzz.sh 60
+    finish
+}
+
+start_beside() {
+    setsid tools/test.sh beside >"$logs/beside.txt" 2>&1 </dev/null &
+    beside=$!
+    trap 'kill -- "-$beside" 2>/dev/null' EXIT
+    trap 'exit 130' INT TERM
+}
+
+join_beside() {
+    local p f
+    wait "$beside"
+    trap - EXIT INT TERM
+    read -r p _ f _ < <(grep -E '^[0-9]+ passed, [0-9]+ failed$' "$logs/beside.txt")
+    if [ -z "${f:-}" ]; then # it did not come to its end
+        p=0 f=1
+        echo "FAILED  checks beside the tests:"
+    fi
+    passed=$((passed + p))
+    failed=$((failed + f))
+    grep -vE '^[0-9]+ passed, [0-9]+ failed$' "$logs/beside.txt"
+}
+
+checks_of_clang() { # checks_of_clang ARGUMENTS...
+    # What clang makes is only looked at, never run: its warnings need no optimiser.
+    run "build with clang" compile build-clang clang --werror -Doptimization=0 -Ddebug=false &&
+        run "clang-tidy" check_clang_tidy "$@"
+}
+
 if [ "$(id -u)" -eq 0 ]; then # Open MPI refuses root otherwise
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
+[ "$mode" = beside ] && checks_beside
 purpose="test"
-[ "$mode" = full ] && purpose=full
+deep=()
+if [ "$mode" = full ]; then
+    purpose=full
+    deep=(--deep)
+fi
 if ! tools/install-deps.sh "$purpose"; then
     failed=1
     finish
@@ -148,27 +206,21 @@ run "format" check_format
 run "cppcheck" check_cppcheck
 built=
 run "build with gcc" build build-gcc gcc --werror && built=1
-# What clang builds is only looked at, never run: its warnings need no optimiser.
-tidy=()
-[ "$mode" = full ] && tidy=(--deep)
-run "build with clang" build build-clang clang --werror -Doptimization=0 -Ddebug=false &&
-    run "clang-tidy" check_clang_tidy "${tidy[@]}"
 [ -n "$built" ] && run "target libraries" check_target_libs
-[ "$mode" = check ] && finish
-
-if [ -n "$built" ]; then
-    if [ "$mode" = full ]; then
-        tests build-gcc
-    else
-        tests build-gcc --no-suite full
-    fi
-fi
 
 if [ "$mode" = quick ]; then
-    run "fuzzing, a minute" tools/fuzz.sh 60
+    # Suite `alone`: tests that judge times.
+    start_beside
+    [ -n "$built" ] && tests build-gcc beside --no-suite full --no-suite alone
+    join_beside
+    [ -n "$built" ] && tests build-gcc alone --no-suite full --suite alone
     finish
 fi
 
+checks_of_clang "${deep[@]}"
+[ "$mode" = check ] && finish
+
+[ -n "$built" ] && tests build-gcc testlog
 run "fuzzing, five minutes" tools/fuzz.sh 300
 # What runs outside MPI: a sanitized library cannot be preloaded into a program that is not.
 sanitize=(--werror -Db_lundef=false)
@@ -181,9 +233,9 @@ export TSAN_OPTIONS=halt_on_error=1
 setarch -R true 2>/dev/null && steady=(setarch -R)
 run "build with address and undefined sanitizers" \
     build build-asan gcc "${sanitize[@]}" -Db_sanitize=address,undefined &&
-    tests build-asan --timeout-multiplier 4
+    tests build-asan testlog --timeout-multiplier 4
 # gcc warns of the fence in runtime/hot.h, which this sanitizer does not know; these tests have none.
 run "build with thread sanitizer" \
     build build-tsan gcc "${sanitize[@]}" -Db_sanitize=thread -Dc_args=-Wno-tsan &&
-    tests build-tsan --timeout-multiplier 8 tree-hammer api-alone
+    tests build-tsan testlog --timeout-multiplier 8 tree-hammer api-alone
 finish
