@@ -83,7 +83,7 @@ struct probe_caller {
 };
 
 /* What the next visit that comes to the slow path is; see probe_sample.h. */
-enum probe_phase { PROBE_FIRST, PROBE_WARM, PROBE_BLOCK, PROBE_PAIR, PROBE_BETWEEN };
+enum probe_phase { PROBE_FIRST, PROBE_WARM, PROBE_BLOCK, PROBE_SETTLE, PROBE_PAIR, PROBE_BETWEEN };
 
 /* A site as one thread sees it. */
 struct probe_site {
@@ -136,6 +136,10 @@ struct probe_site {
     uint64_t decided;   /* when the size was chosen, */
     uint64_t visits;    /* and executions then */
     uint64_t block_began, block_ended;
+    uint64_t talked;  /* of the thread, when it began */
+    uint64_t settled; /* when the visits began that it is compared with, */
+    uint32_t span;    /* which end so many behind it */
+    int64_t usual;    /* what a visit took, with its cost, in the last block between timed ones */
     uint64_t cost, inside; /* of a timed visit: in all, and between its clock readings */
     const struct probe_cost *calibrated; /* as it is timed now */
     uint8_t way;                         /* enum probe_way */
@@ -205,7 +209,10 @@ struct probe_thread {
     uint32_t watch;        /* timed blocks before which it is to be looked at */
     uint64_t window_began; /* of the budget: real time then, */
     int64_t window_spent;  /* and what timing had cost */
-    uint64_t pressure;     /* how many sites share the budget, times 256 */
+    /* Interrupts, seen in timed blocks of short visits: blocks, and how many were hit; ticks. */
+    uint64_t noise_blocks, noise_spikes;
+    int64_t noise_time, noise_lost;
+    uint64_t pressure;                  /* how many sites share the budget, times 256 */
     struct record_probe_frames *mirror; /* where readers see frames, if there is room */
     struct thread *thread;
     struct probe_cells **active; /* by number of the unit: those that its code reaches */

@@ -16,7 +16,7 @@ static uint8_t item(const struct plan *plan, uint64_t key)
 static void time_always(struct probe_site *s)
 {
     struct record_probe *r = s->record;
-    if (s->phase != PROBE_PAIR && s->phase != PROBE_BETWEEN)
+    if (s->phase != PROBE_SETTLE && s->phase != PROBE_PAIR && s->phase != PROBE_BETWEEN)
         return; /* in a block that is timed; what comes behind it is decided then */
     s->phase = PROBE_BETWEEN;
     s->next_size = 1;

@@ -12,8 +12,9 @@
  *     WARM      the first visits of a block behind a gap: as in a block, but not used
  *     BLOCK     every visit comes here and is timed
  *     AFTER     the first visit behind the block: how long it took; the next stratum is chosen
- *     PAIR      RECORD_BLOCK counted visits later: how long those took; the difference is what
- *               timing costs here, in place
+ *     SETTLE    some counted visits later: the processor has learnt to count again
+ *     PAIR      up to SAMPLE_SPAN counted visits behind the block: how long those since then took;
+ *               the difference is what timing costs here, in place
  *     BETWEEN   the first visit of the next block that is timed
  *
  * Part of the slow paths: general registers only, no calls but to its own kind.
@@ -30,10 +31,15 @@
 
 enum {
     SAMPLE_SIZE_MAX = 1 << 16,
-    SAMPLE_GROWTH = 8,       /* a stratum is at most so many times larger than the one before */
-    SAMPLE_FENCED = 2,       /* larger strata than this are timed with fences */
-    SAMPLE_WARM = 8,         /* visits of a block behind a gap that only warm up */
-    SAMPLE_PAIRS_MIN = 5,    /* before that, the calibrated cost */
+    SAMPLE_GROWTH = 8, /* a stratum is at most so many times larger than the one before */
+    SAMPLE_SPAN = 4,   /* blocks that are counted, to be compared with a timed one */
+    SAMPLE_FENCED = SAMPLE_SPAN + 1, /* larger strata than this are timed with fences */
+    SAMPLE_WARM = 8,                 /* visits of a block behind a gap that only warm up */
+    SAMPLE_SETTLE = 48,              /* the same of one that is counted */
+    SAMPLE_PAIRS_MIN = 5,            /* before that, the calibrated cost */
+    SAMPLE_OUTER = 8,                /* one in so many is left out, at either end */
+    SAMPLE_SPIKE = 1 << 13,          /* ticks: so much more in a block is an interrupt's, */
+    SAMPLE_INTERRUPT = 1 << 17,      /* and so much, 40 to 60 us, another thread's */
     SAMPLE_LONG = 1 << 13,   /* ticks, 2 to 3 us: longer visits need no cost measured in place */
     SAMPLE_WINDOW = 1 << 20, /* ticks: how often the budget is looked at */
     SAMPLE_SUSPECT = PROBE_LATE, /* another thread may have had the processor */
@@ -126,53 +132,7 @@ static inline void sample_add(struct probe_frame *f, int64_t time)
     __atomic_store_n(&r->version, version + 1, __ATOMIC_RELEASE);
 }
 
-/* ---- what a timed visit costs ---- */
-
-static inline int32_t sample_median(const int32_t *from, uint32_t count)
-{
-    int32_t sorted[PROBE_PAIRS] = {0};
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t k = i;
-        for (; k && sorted[k - 1] > from[i]; k--)
-            sorted[k] = sorted[k - 1];
-        sorted[k] = from[i];
-    }
-    return sorted[count / 2];
-}
-
-/* The counted block behind a timed one has ended. */
-static SAMPLE_RARELY void sample_pair(struct probe_site *s, uint64_t now)
-{
-    /* Virtual time has what was accounted for them taken out already. */
-    uint32_t visits = s->kind == LOUPE_SITE_PROCEDURE ? s->unknown : s->record->stratum_timed;
-    uint32_t length = RECORD_BLOCK - s->cut;
-    int64_t timed = (int64_t)(s->block_ended - s->block_began + visits * s->cost) / length;
-    int64_t counted = (int64_t)(now - s->block_ended) / RECORD_BLOCK, cost = timed - counted;
-    uint64_t calibrated = s->calibrated->all;
-    int32_t apart[PROBE_PAIRS];
-    if (probe_costs.calibrated_only || (s->kind == LOUPE_SITE_PROCEDURE && s->unknown < length))
-        return;
-    s->counted = counted > 0 ? (uint64_t)counted : 0;
-    s->dilated = timed > 0 ? (uint64_t)timed : 0;
-    cost = cost > INT32_MAX / 2 ? INT32_MAX / 2 : cost < -(INT32_MAX / 2) ? -(INT32_MAX / 2) : cost;
-    s->pairs[s->pair_count++ % PROBE_PAIRS] = (int32_t)cost;
-    uint32_t count = s->pair_count < PROBE_PAIRS ? s->pair_count : PROBE_PAIRS;
-    if (count < SAMPLE_PAIRS_MIN)
-        return;
-    int32_t median = sample_median(s->pairs, count);
-    for (uint32_t i = 0; i < count; i++)
-        apart[i] = s->pairs[i] > median ? s->pairs[i] - median : median - s->pairs[i];
-    s->cost = median < 0 ? 0 : (uint64_t)median;
-    s->cost = s->cost > 4 * calibrated ? 4 * calibrated : s->cost;
-    /* Out-of-order execution hides the program's work behind the reading of the clock: what the
-     * cost is less than calibrated is time that the clock did not see. The result may be below
-     * zero. */
-    if (s->size <= SAMPLE_FENCED)
-        s->inside = s->calibrated->inside - (s->cost < calibrated ? calibrated - s->cost : 0);
-    s->record->cost = s->cost;
-    s->record->cost_spread = (uint32_t)sample_median(apart, count);
-    s->record->pairs = s->pair_count;
-}
+#include "runtime/probe_pairs.h"
 
 /* ---- strata ---- */
 
@@ -200,6 +160,9 @@ static inline void sample_way(struct probe_site *s)
     s->cost = s->warm_cost = cost->all;
     s->inside = cost->inside;
     s->pair_count = 0;
+    s->usual = 0;
+    s->record->cost = cost->all;
+    s->record->pairs = 0;
 }
 
 /*
@@ -313,11 +276,15 @@ static inline void sample_pressure(struct probe_thread *p, uint64_t now, uint32_
     p->window_spent += spent;
 }
 
+static inline uint32_t sample_budget(void)
+{
+    return __atomic_load_n(&loupe_process.writer.header->control.budget, __ATOMIC_RELAXED);
+}
+
 /* The size of the next stratum, from the rate of visits since the last choice. `now` is virtual. */
 static inline uint32_t sample_size(struct probe_thread *p, struct probe_site *s, uint64_t now)
 {
-    uint32_t budget =
-        __atomic_load_n(&loupe_process.writer.header->control.budget, __ATOMIC_RELAXED);
+    uint32_t budget = sample_budget();
     uint64_t executions = sample_executions(s), visits = executions - s->visits;
     int64_t took = (int64_t)(now - s->decided) >> RECORD_TIME_SHIFT;
     s->decided = now;
@@ -326,9 +293,11 @@ static inline uint32_t sample_size(struct probe_thread *p, struct probe_site *s,
     /* Nobody to time here, direct calls are timed by their statements: look less and less often. */
     if (s->idle && !s->unknown)
         return s->size < SAMPLE_SIZE_MAX / 2 ? 2 * s->size : s->size;
-    if (budget == RECORD_BUDGET_OFF) /* now and then a block that is only counted, for the cost */
-        return (uint64_t)took < visits * SAMPLE_LONG && sample_random(p) % RECORD_BLOCK == 0 ? 2
-                                                                                             : 1;
+    if (budget == RECORD_BUDGET_OFF) { /* now and then blocks that are only counted, for the cost */
+        uint64_t seldom = s->pair_count < PROBE_PAIRS ? RECORD_BLOCK : SAMPLE_SPAN * RECORD_BLOCK;
+        bool now_counted = (uint64_t)took < visits * SAMPLE_LONG && sample_random(p) % seldom == 0;
+        return now_counted ? SAMPLE_SPAN + 1 : 1;
+    }
     if (!budget)
         budget = 1;
     sample_pressure(p, now, budget);
@@ -340,12 +309,30 @@ static inline uint32_t sample_size(struct probe_thread *p, struct probe_site *s,
     return size > SAMPLE_SIZE_MAX ? SAMPLE_SIZE_MAX : (uint32_t)size;
 }
 
+/* Which block of the next stratum is timed. With the budget off the others are there to be compared
+ * with it, all at once; strata of more than one block come at random then. */
+static inline uint32_t sample_draw(struct probe_thread *p, uint32_t size)
+{
+    if (size == 1)
+        return 0;
+    if (sample_budget() == RECORD_BUDGET_OFF)
+        return sample_random(p) & 1 ? size - 1 : 0;
+    return (uint32_t)((sample_random(p) >> 32) * size >> 32);
+}
+
 /* The block that was timed has ended: what comes next. Returns visits until this site is wanted
  * again; 0: this one is the first of a new block. */
 static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s, uint64_t now)
 {
     uint32_t rest = s->size - 1 - s->drawn; /* blocks of this stratum behind the one timed */
     s->block_ended = now;
+    if (s->size == 1 && !s->cut && !s->missed) {
+        int64_t timed = sample_timed(s);
+        sample_noise(p, s, timed);
+        s->usual = timed;
+    } else if (sample_budget() != RECORD_BUDGET_OFF) {
+        s->usual = 0;
+    }
     s->dilated = 0;
     if (UNLIKELY(s->always)) {
         s->next_size = 1;
@@ -353,14 +340,15 @@ static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s
         return 0;
     }
     s->next_size = sample_size(p, s, now);
-    s->drawn = s->next_size > 1 ? (uint32_t)((sample_random(p) >> 32) * s->next_size >> 32) : 0;
+    s->drawn = sample_draw(p, s->next_size);
     s->rest = (rest + s->drawn) * RECORD_BLOCK;
     if (!s->rest)
         return 0;
     int64_t took = (int64_t)(s->block_ended - s->block_began) >> RECORD_TIME_SHIFT;
     if (took < (int64_t)SAMPLE_LONG * RECORD_BLOCK) {
-        s->phase = PROBE_PAIR;
-        return RECORD_BLOCK;
+        s->phase = PROBE_SETTLE;
+        s->span = s->rest < SAMPLE_SPAN * RECORD_BLOCK ? s->rest : SAMPLE_SPAN * RECORD_BLOCK;
+        return SAMPLE_SETTLE;
     }
     s->phase = PROBE_BETWEEN;
     return s->rest;
@@ -368,7 +356,8 @@ static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s
 
 /* The first visits behind a gap are slower than the others: caches and branch predictors have to
  * learn the slow path anew. They take part, but are not used. */
-static inline void sample_begin_block(struct probe_site *s, uint64_t now)
+static inline void sample_begin_block(const struct probe_thread *p, struct probe_site *s,
+                                      uint64_t now)
 {
     bool cold = s->phase != PROBE_BLOCK;
     /* this visit is counted already, and the first behind the blocks before it */
@@ -378,6 +367,7 @@ static inline void sample_begin_block(struct probe_site *s, uint64_t now)
     s->weight = cold ? 0 : s->size;
     s->cut = cold ? SAMPLE_WARM : 0;
     s->block_began = now;
+    s->talked = p->thread->talked;
     s->unknown = s->idle = 0;
 }
 
@@ -392,6 +382,16 @@ static inline void sample_warm(struct probe_site *s, uint64_t now)
     s->left = RECORD_BLOCK - SAMPLE_WARM;
     s->weight = s->size;
     s->block_began = now;
+}
+
+/* What was done since then is no visit's cost. If it took too long, another thread had the
+ * processor. Returns the moment. */
+static inline uint64_t sample_charge(struct probe_thread *p, uint64_t since)
+{
+    uint64_t now = clock_now();
+    if (LIKELY(now - since < SAMPLE_SUSPECT))
+        p->delay += (int64_t)((now - since) << RECORD_TIME_SHIFT);
+    return now;
 }
 
 /*
@@ -415,22 +415,28 @@ static SAMPLE_RARELY uint32_t sample_turn(struct probe_thread *p, struct probe_s
     }
     if (s->phase == PROBE_BLOCK) {
         gap = sample_after(p, s, now);
+    } else if (s->phase == PROBE_SETTLE) {
+        s->settled = now;
+        gap = s->span - SAMPLE_SETTLE;
+        s->phase = PROBE_PAIR;
     } else if (s->phase == PROBE_PAIR) {
-        sample_pair(s, now);
-        s->rest -= RECORD_BLOCK;
+        sample_pair(p, s, now);
+        real = sample_charge(p, real);
+        s->rest -= s->span;
         gap = s->rest;
         s->phase = PROBE_BETWEEN;
     }
     if (gap) {
-        if (s->kind != LOUPE_SITE_PROCEDURE) /* those account for it themselves */
+        if (s->kind != LOUPE_SITE_PROCEDURE) /* those account for the way here themselves */
             p->delay += (int64_t)probe_costs.slow;
+        sample_charge(p, real);
         return gap;
     }
     if (UNLIKELY(p->watch) && s->next_size > 1) {
         p->watch--;
         sample_switched(p);
     }
-    sample_begin_block(s, now);
+    sample_begin_block(p, s, now);
     return 0;
 }
 

@@ -248,7 +248,7 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
              : s->kind == LOUPE_SITE_PROCEDURE ? PROBE_UNKNOWN
                                                : PROBE_OWN;
     s->calibrated = &probe_costs.plain[s->way];
-    s->cost = s->warm_cost = s->calibrated->all;
+    s->cost = s->warm_cost = s->record->cost = s->calibrated->all;
     s->inside = s->calibrated->inside;
     s->weight = 1;
     s->next_size = 1;
@@ -394,6 +394,7 @@ static void move_site(struct probe_site *s, uint64_t moved)
     s->decided -= moved;
     s->block_began -= moved;
     s->block_ended -= moved;
+    s->settled -= moved;
 }
 
 void probe_delay_moved(struct probe_thread *p, int64_t moved)
