@@ -131,19 +131,22 @@ static double time_in_progress(const struct record_probe *r, uint64_t executions
     return mean * visits;
 }
 
+/* In ticks: v->margin is a microsecond. */
+#define HALF_NS(v) ((double)(v)->margin / 2000)
+
 /* How well the cost of so many timed visits is known: `variance` of other reasons is added. */
 static double cost_error(const struct visit *v, const struct record_probe *r, double visits,
                          double variance)
 {
     const double two_sided_95 = 1.96;
-    /* The cost is a median: 1.4826 makes a standard deviation of the median of deviations, 1.2533
-     * the error of a median of the error of a mean. */
-    double cost = 0;
+    /* The cost is the mean of the middle ones, better than a median: 1.4826 makes a standard
+     * deviation of the median of deviations, 1.2533 the error of a median of the error of a mean.
+     */
+    double cost = ticks_of((int64_t)r->cost) / 4 * visits; /* only calibrated: half or more so */
     if (r->pairs)
         cost = 1.4826 * 1.2533 * ticks_of(r->cost_spread) / sqrt(r->pairs) * visits;
-    /* How much of a few instructions of ours is hidden behind the program's is known to about a
-     * nanosecond a visit (v->margin is a microsecond). */
-    double hidden = (double)v->margin / 1000 * visits;
+    /* What of its cost is hidden behind the program is known to about a nanosecond a visit. */
+    double hidden = 2 * HALF_NS(v) * visits;
     return sqrt(two_sided_95 * two_sided_95 * (variance + cost * cost) + hidden * hidden);
 }
 
@@ -168,6 +171,9 @@ static void give_probe(struct visit *v, struct block *b, uint32_t index,
                                      .caller_module = r->caller_module,
                                      .caller_offset = r->caller_offset,
                                      .count = until > r->before ? until - r->before : 0};
+    /* Counting costs up to half a nanosecond, and how much of it is hidden behind the program is
+     * not known. Records by caller count nothing themselves. */
+    p.cost_error = r->state & RECORD_PROBE_CALLER ? 0 : HALF_NS(v) * (double)p.count;
     struct open open = open_frames(v, b, index);
     uint64_t timed = r->timed + r->stratum_timed;
     if (r->state & RECORD_PROBE_TIMED && (timed || open.count)) {
@@ -179,7 +185,7 @@ static void give_probe(struct visit *v, struct block *b, uint32_t index,
         if (r->state & RECORD_PROBE_SAMPLED && p.count > p.timed)
             p.estimated = p.count - p.timed;
         p.error = error_of(v, r, p.estimated);
-        p.cost_error = cost_error(v, r, (double)timed, 0);
+        p.cost_error += cost_error(v, r, (double)timed, 0);
         p.min = timed ? (double)r->min : 0;
         p.max = (double)r->max;
     }

@@ -55,7 +55,7 @@ struct record_probe_reading {
     uint64_t estimated;     /* not timed though timing was on: `time` stands for these too */
     double time, min, max;  /* ticks; open ones up to now */
     double error;           /* half the 95 % interval, in ticks; 0: exact; NAN: not known */
-    double cost_error;      /* the same of what the timed ones have cost */
+    double cost_error;      /* the same of what they have cost: counted, and timed */
 };
 
 /*

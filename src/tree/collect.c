@@ -387,9 +387,9 @@ static void on_probe(void *data, uint32_t block, const struct record_probe_readi
     struct run_value *value = run_add_value(c->run, probe_node(c, reading), c->rank);
     c->totals->values++;
     value->count = reading->count;
-    if (!reading->timed)
-        return;                           /* only counted */
     c->cost_error += reading->cost_error; /* what hides a cost does so everywhere: no squares */
+    if (!reading->timed)
+        return; /* only counted */
     c->timed++;
     value->time = value->self = reading->time * c->tick_s;
     if (reading->max > 0) { /* else its first execution is still going on */

@@ -15,7 +15,8 @@ the time (--all, budget off), in turn. Per rank, medians over the rounds:
 and how far each is from plain. Below them stands the stage or statement that is furthest off, of
 those with 5 % of the run or more; a stage is a procedure, whose calls the program times itself.
 The goal: within 1 % and 2 % of the overhead that was taken out, 3 % at the worst; what misses it is
-marked with !. With --extra-delay: again with 1, 10 and 100 us put into what watches each event, as
+marked with !. `stated` is what loupe itself says of how well it knows the probes' cost, of all ranks
+together, since one's delay is the others' too; a ? marks what is off by more than that. With --extra-delay: again with 1, 10 and 100 us put into what watches each event, as
 paper 1 did; the error must not grow with it. There the tiny procedures have no probes, or 100 us for
 each of their calls would make hours.
 """
@@ -150,10 +151,11 @@ class Table:
     """One program: its totals by rank and its stages."""
 
     def __init__(self):
-        self.totals, self.stages = {}, {}
+        self.totals, self.stages, self.unsure = {}, {}, []
 
     def add(self, plain, clock, report):
         ranks = {r["rank"]: r for r in report["ranks"]}
+        self.unsure.append(sum(r.get("probe_error_s") or 0 for r in report["ranks"]))
         for rank, (seconds, parts) in plain.items():
             r = ranks[rank]
             self.totals.setdefault(rank, Figure()).add(
@@ -161,6 +163,11 @@ class Table:
             for (name, what), full in stages(report, rank, parts).items():
                 measured = clock[rank][1].get(name, 0)
                 self.stages.setdefault((rank, what), Figure()).add(parts[name], measured, measured, full)
+
+    def stated(self, rank):
+        """How far off loupe says that it may be, as a part of the rank's plain time."""
+        plain = self.totals[rank].seconds()[0]
+        return statistics.median(self.unsure) / plain if plain else 0.0
 
     def slowdown(self):
         return max(1 + f.errors()[0] for f in self.totals.values())
@@ -203,21 +210,23 @@ def print_table(program, table):
     for rank, f in sorted(table.totals.items()):
         seconds = "".join(f"{s:>10.4f}" for s in f.seconds())
         errors = "".join(f"{percent(e):>8}" for e in f.errors())
+        stated = table.stated(rank)
+        beyond = "?" if abs(f.errors()[2]) > stated else " "
         print(f"{program if rank == 0 else '':<12}{rank:>4}{seconds} {errors}{missed(f)}"
-              f"{100 * f.allowed():>7.1f}")
+              f"{100 * f.allowed():>7.1f}{100 * stated:>7.1f}{beyond}")
     worst = table.worst_stage()
     if worst:
         f = table.stages[worst]
         plain, measured, _, full = f.seconds()
         print(f"{'':<12}{worst[0]:>4}{plain:>10.4f}{measured:>10.4f}{'':>10}{full:>10.4f} "
               f"{percent(f.errors()[0]):>8}{'':>8}{percent(f.errors()[2]):>8}{missed(f)}"
-              f"{100 * f.allowed():>7.1f}  {worst[1]}")
+              f"{100 * f.allowed():>7.1f}{'':>8}  {worst[1]}")
 
 
 def print_heading(mpi, rounds):
     print(f"\n{mpi}, {RANKS} ranks, --all, budget off; seconds and errors in %, median of {rounds}\n")
     print(f"{'program':<12}{'rank':>4}{'plain':>10}{'measured':>10}{'local':>10}{'full':>10} "
-          f"{'measured':>8}{'local':>8}{'full':>8} {'goal':>7}  furthest off")
+          f"{'measured':>8}{'local':>8}{'full':>8} {'goal':>7}{'stated':>7}   furthest off")
 
 
 def extra_delays(bench, programs, rounds):
