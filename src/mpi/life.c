@@ -100,12 +100,23 @@ static void record_init(void *address, uint32_t call)
     }
 }
 
+/* MPI_Initialized and its like are called before MPI_Init; what was lost since then is not part of
+ * the rank's time. */
+static void forget_preempted(struct record_thread *block)
+{
+#define X(name, unit, merge) block->name = 0;
+    RECORD_PREEMPTED_FIELDS(X)
+#undef X
+}
+
 /* MPI_Init leaves on all ranks together; what we have done since makes this one late. */
 static void rank_has_begun(struct record_header *h, uint64_t left)
 {
     clock_measure(h);
-    if (loupe_tls.self)
+    if (loupe_tls.self) {
+        forget_preempted(loupe_tls.self->block);
         preempt_start(loupe_tls.self);
+    }
     h->mpi_init_end = clock_now();
     struct thread *t = loupe_tls.self;
     if (t) {
