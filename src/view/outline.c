@@ -189,6 +189,44 @@ static void find_homes(struct outline *o)
     }
 }
 
+/* The one call that leads to a procedure or group; 0: there are several, or none. */
+static uint32_t sole_call(const struct outline *o, uint32_t procedure)
+{
+    const uint32_t *calls;
+    size_t count = outline_callers(o, procedure, &calls);
+    uint32_t sole = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!outline_executed(o, calls[i]) || outline_recursive(o, calls[i]))
+            continue;
+        if (sole)
+            return 0;
+        sole = calls[i];
+    }
+    return sole;
+}
+
+/* Initialising and finalising MPI is outside the ranks' time, of which shares are: what does it has
+ * it in its time and not in its share. Each step goes up to a parent or to a caller; a circle of
+ * callers, which only a damaged file has, ends with the number of nodes. */
+static void leave_out(struct outline *o, uint32_t statement, double all)
+{
+    const struct graph *g = &o->run->graph;
+    double time = o->items[statement].total.time;
+    uint32_t node = g->nodes[statement].parent;
+    for (size_t steps = 0; node && node < g->count && steps < g->count; steps++) {
+        const struct graph_node *n = &g->nodes[node];
+        bool procedure = n->kind == GRAPH_PROCEDURE;
+        if (procedure && !in_tables(n))
+            return; /* the sum of its statements, without those */
+        if (o->items[node].total.time >= time)
+            o->items[node].share -= time / all;
+        if (procedure && n->group && n->group != node)
+            node = n->group;
+        else
+            node = procedure ? sole_call(o, node) : n->parent;
+    }
+}
+
 struct outline *outline_new(const struct run *run)
 {
     struct outline *o = xcalloc(1, sizeof *o);
@@ -207,6 +245,9 @@ struct outline *outline_new(const struct run *run)
     }
     make_sums(o);
     make_lists(o);
+    for (uint32_t i = 1; i < count && all > 0; i++)
+        if (run_outside_time(&run->graph.nodes[i]))
+            leave_out(o, i, all);
     if (count)
         find_homes(o);
     return o;

@@ -256,9 +256,9 @@ static void line_efficiency(const struct part *p)
         const char *name, *meaning;
         double value;
     } lines[] = {
-        {"parallel", "of the run the average rank is outside MPI", e.parallel},
+        {"parallel", "of the run the average rank computes", e.parallel},
         {"load balance", "the average rank's work / the busiest rank's", e.load_balance},
-        {"communication", "of the run the busiest rank is outside MPI", e.communication},
+        {"communication", "of the run the busiest rank computes", e.communication},
     };
     if (!p->run->mpi || isnan(e.parallel))
         return;
@@ -303,6 +303,21 @@ static void regions(const struct part *p, size_t most)
     free(items);
 }
 
+/* Where a rank's threads communicate side by side, what stands in the table is more than the ranks'
+ * time inside MPI, and may be more than all their time. */
+static void note_threads(const struct part *p, const struct query_item *items, size_t count)
+{
+    double sum = 0;
+    bool threads = false;
+    for (size_t i = 0; i < p->run->rank_count; i++)
+        threads |= p->run->ranks[i].threads > 1;
+    for (size_t i = 0; i < count; i++)
+        sum += items[i].total.time;
+    if (threads && sum > 1.05 * query_all(p->run).mpi_s)
+        part_note(p, "Several threads of a rank communicate at once: statements have the sum of "
+                     "their times, ranks the mean.");
+}
+
 static void statements(const struct part *p, size_t most)
 {
     static const struct table_column columns[] = {
@@ -336,6 +351,7 @@ static void statements(const struct part *p, size_t most)
     else
         strbuf_puts(p->out, "no communication statement was executed\n");
     part_more(p, most, count, "statements (report --by communication)");
+    note_threads(p, items, count);
     table_free(t);
     free(items);
 }

@@ -64,6 +64,7 @@ static void row_with(struct tree *tree, uint32_t node, const struct run_value *s
     table_style(tree->t, TABLE_HOT);
     /* What lasts no time was not timed: recursion, calls through pointers, members of a group. */
     cell_share(tree->t, item->total.time != 0 ? item->share : NAN);
+    tree->beyond |= item->share >= 1.0005; /* as it is shown */
     cell_estimate(tree->t, item->total.time, item->total.estimated > 0);
     if (tree->o->estimated)
         cell_error(tree->t, &item->total);
@@ -296,7 +297,10 @@ void part_tree(const struct part *p)
     if (regions)
         part_note(p, "A region contains what runs inside it, also of the procedures.");
     if (outside)
-        part_note(p, "Initialising and finalising MPI is outside the ranks' time, yet part of the "
-                     "procedures that do it.");
+        part_note(p, "Initialising and finalising MPI is outside the ranks' time, yet in that of "
+                     "the procedures that do it; their share is without it.");
+    if (tree.beyond)
+        part_note(p, "More than 100% is what runs before MPI_Init or after MPI_Finalize, or in "
+                     "several threads at once.");
     outline_free(o);
 }

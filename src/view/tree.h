@@ -20,6 +20,7 @@ struct tree {
     bool folded;      /* there are lines that stand for several */
     size_t left_out;  /* what was too small, together with its neighbours, even for such a line */
     bool unknown;     /* there are callers without probes */
+    bool beyond;      /* there are shares of more than the whole */
     bool totals;      /* a procedure shows what all its callers cost */
 };
 
