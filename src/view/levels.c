@@ -83,11 +83,10 @@ void part_program(const struct part *p)
     }
     table_print(t, p->width, p->color, p->out);
     part_more(p, 0, hidden, "below (--top shows more)");
-    strbuf_puts(
-        p->out,
-        "\nSelf is the time outside MPI for the program, outside what is nested for a region."
-        "\nA region contains what runs inside it, also of the procedures beside it."
-        "\nA procedure shows the sum of its statements: no probe times it itself.\n");
+    strbuf_puts(p->out,
+                "\nSelf is what the program computes; of a region, outside what is nested in it."
+                "\nA region contains what runs inside it, also of the procedures beside it."
+                "\nA procedure shows the sum of its statements: no probe times it itself.\n");
     if (p->run->mpi)
         strbuf_puts(p->out,
                     "Waiting for other ranks and transfer are all that happens inside MPI.\n"

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* In the program's tables. A group has no line of its own; what is known from its statements only
  * has neither. */
@@ -96,6 +97,14 @@ bool outline_recursive(const struct outline *o, uint32_t call)
     uint32_t callee = outline_callee(o, call), from = outline_procedure(o, call);
     uint32_t group = from ? o->run->graph.nodes[from].group : 0;
     return callee && from && (callee == from || (group && callee == group));
+}
+
+bool outline_starts(const struct outline *o, uint32_t call)
+{
+    const struct graph_node *nodes = o->run->graph.nodes;
+    uint32_t callee = outline_callee(o, call);
+    const char *name = callee ? nodes[callee].name : NULL;
+    return !nodes[call].parent && name && !strcmp(name, "main");
 }
 
 bool outline_summed(const struct outline *o, uint32_t node)
@@ -277,8 +286,10 @@ static char *name_with(const struct outline *o, uint32_t node, bool within, bool
     if (!within)
         n.procedure = NULL;
     if (n.kind == GRAPH_CALL && !n.file && callee)
-        n.name = name = xasprintf("%s of %s", n.name ? n.name : RUN_UNKNOWN_CALLER,
-                                  o->run->graph.nodes[callee].name);
+        n.name = name = outline_starts(o, node)
+                            ? xasprintf("start of the program")
+                            : xasprintf("%s of %s", n.name ? n.name : RUN_UNKNOWN_CALLER,
+                                        o->run->graph.nodes[callee].name);
     if (n.kind == GRAPH_PROGRAM || n.kind == GRAPH_REGION ||
         (n.kind == GRAPH_PROCEDURE && !n.line && !n.group))
         n.name = name = xasprintf("%s %s", graph_kind_name(n.kind), n.name ? n.name : "?");

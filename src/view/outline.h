@@ -51,6 +51,8 @@ uint32_t outline_callee(const struct outline *o, uint32_t node);
 uint32_t outline_procedure(const struct outline *o, uint32_t node);
 /* A call from a procedure to itself or inside its group: counted, never timed. */
 bool outline_recursive(const struct outline *o, uint32_t call);
+/* What stands for the call of main that starts the program. */
+bool outline_starts(const struct outline *o, uint32_t call);
 /* A procedure that nothing times: it shows the sum of what is in it. */
 bool outline_summed(const struct outline *o, uint32_t node);
 /* It was executed, or something in it was. */

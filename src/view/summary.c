@@ -34,6 +34,20 @@ static void line_text(const struct part *p, const char *name, const char *text)
     strbuf_putc(p->out, '\n');
 }
 
+/* What loses its sense with its end takes as many lines as it needs. */
+static void line_sentence(const struct part *p, const char *name, const char *text)
+{
+    struct strbuf lines = {0};
+    table_wrap(&lines, "", text, p->width - LABEL);
+    for (const char *at = lines.text; at && *at; name = "") {
+        size_t len = strcspn(at, "\n") + 1; /* the last one too has its end */
+        label(p, name);
+        strbuf_add(p->out, at, len);
+        at += len;
+    }
+    strbuf_free(&lines);
+}
+
 /* A word of a command as a shell would take it again. */
 static void put_word(struct strbuf *text, const char *word)
 {
@@ -178,7 +192,7 @@ static void line_monitoring(const struct part *p)
         if (p->run->rank_count > 1)
             strbuf_printf(&text, " and %s at most (rank %s)", format_time(b, most->probe_s),
                           format_rank(c, most));
-        line_text(p, "monitoring", text.text);
+        line_sentence(p, "monitoring", text.text);
     }
     strbuf_clear(&text);
     strbuf_printf(&text, "%s paired, %s missing, %s ambiguous", format_number(a, all.paired),
@@ -366,7 +380,7 @@ static void lines_path(const struct part *p)
     if (!path->known)
         return;
     path_sentence(p->run, &text);
-    line_text(p, "path", text.text);
+    line_sentence(p, "path", text.text);
     strbuf_clear(&text);
     for (size_t i = 1; !path->searching && i < path->item_count && i <= PATH_MORE; i++) {
         double saves = run_path_saves(path, &path->items[i]);
@@ -377,13 +391,13 @@ static void lines_path(const struct part *p)
         free(name);
     }
     if (text.len)
-        line_text(p, "", text.text);
+        line_sentence(p, "", text.text);
     strbuf_clear(&text);
     if (path->top && path->item_count && !path->searching)
         strbuf_printf(&text, "the items have %s of it; %s", format_percent(percent, path->covered),
                       path->complete ? "complete" : "the search did not come to its end");
     if (text.len)
-        line_text(p, "", text.text);
+        line_sentence(p, "", text.text);
     strbuf_free(&text);
 }
 

@@ -63,7 +63,10 @@ static void caller_row(const struct part *p, struct table *t, const struct outli
     cell_count(t, o->items[call].total.count);
     table_cell(t, "%s", "");
     spread_cell(t, o, call);
-    strbuf_printf(&text, "  from %s", n->file ? where : n->name);
+    strbuf_printf(&text, "  from %s",
+                  outline_starts(o, call) ? "the start of the program"
+                  : n->file               ? where
+                                          : n->name);
     strbuf_puts(&brief, text.text);
     if (n->procedure) {
         within = format_procedure_brief(n->procedure);

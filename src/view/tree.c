@@ -242,7 +242,7 @@ void tree_end(struct tree *tree)
         return;
     strbuf_putc(p->out, '\n');
     part_note(p, "> is the way down that takes most of the time.");
-    part_note(p, "Self is the time outside what stands below; for the program, outside MPI.");
+    part_note(p, "Self is the time outside what stands below; for the program, what it computes.");
     if (p->run->mpi)
         part_note(p, "Waiting for other ranks and transfer are all that happens inside MPI; a call "
                      "has its part of the procedure's by time.");
@@ -296,6 +296,10 @@ void part_tree(const struct part *p)
     }
     if (regions)
         part_note(p, "A region contains what runs inside it, also of the procedures.");
+    struct run_rank all = query_all(p->run);
+    if (all.preempted_s >= 0.005 * run_rank_time(&all))
+        part_note(p, "What others had the ranks' cores for (preempted) is in the times of "
+                     "procedures and loops, not in what the program computes.");
     if (outside)
         part_note(p, "Initialising and finalising MPI is outside the ranks' time, yet in that of "
                      "the procedures that do it; their share is without it.");

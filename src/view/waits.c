@@ -92,7 +92,8 @@ void wait_sentence(const struct run *run, const struct wait *wait, struct strbuf
 
 struct doubt {
     uint64_t (*number)(const struct run_value *v);
-    const char *what;    /* follows the number */
+    const char *noun;    /* follows the number, */
+    const char *what;    /* and this follows it */
     const char *meaning; /* once, below them */
 };
 
@@ -112,13 +113,13 @@ static uint64_t unknown(const struct run_value *v)
 }
 
 static const struct doubt doubts[] = {
-    {reordered, "receives from any source took another message than they would have without Loupe",
+    {reordered, "receive", "from any source that took another message than without Loupe",
      "A receive from any source takes what comes first, and probes delay senders by different "
      "amounts: what the program does from there on may differ from a run without Loupe."},
-    {uncertain, "executions whose waiting is not sure",
+    {uncertain, "execution", "whose waiting is not sure",
      "Not sure is an execution of which a partner's moment or delay was not known when it ended; "
      "the delay stays then as it was."},
-    {unknown, "messages without their header",
+    {unknown, "message", "without header",
      "Without its header it is not known when a message was sent: waiting for it counts as "
      "transfer."},
 };
@@ -137,8 +138,9 @@ void part_doubts(const struct part *p, size_t most)
             char *where = format_where(&p->run->graph.nodes[items[i].node]);
             const char *name = p->run->graph.nodes[items[i].node].name;
             struct strbuf line = {0};
-            strbuf_printf(&line, "%s%s%s: %s %s", name ? name : "?", *where ? " " : "", where,
-                          format_number(text, number), doubts[d].what);
+            strbuf_printf(&line, "%s%s%s: %s %s%s %s", name ? name : "?", *where ? " " : "", where,
+                          format_number(text, number), doubts[d].noun, number == 1 ? "" : "s",
+                          doubts[d].what);
             strbuf_puts(p->out, count == 1 ? "\n" : "");
             part_note(p, line.text);
             strbuf_free(&line);
