@@ -262,6 +262,8 @@ int options_parse_string(const struct option_entry *table, void *values, char *t
     return 0;
 }
 
+enum { HELP_AT = 27 }; /* the column */
+
 void options_help(const struct option_entry *table, struct strbuf *out)
 {
     for (const struct option_entry *o = table; o && o->name; o++) {
@@ -271,6 +273,7 @@ void options_help(const struct option_entry *table, struct strbuf *out)
             snprintf(letter, sizeof letter, "-%c, ", o->letter);
         snprintf(left, sizeof left, "%s--%s%s%s", letter, o->name, o->value ? " " : "",
                  o->value ? o->value : "");
-        strbuf_printf(out, "  %-24s %s\n", left, o->help);
+        strbuf_printf(out, "  %-24s ", left);
+        strbuf_words(out, o->help, HELP_AT);
     }
 }

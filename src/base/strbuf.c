@@ -3,9 +3,12 @@
 
 #include "base/alloc.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { WIDTH = 80 };
 
 void strbuf_reserve(struct strbuf *b, size_t more)
 {
@@ -55,6 +58,26 @@ void strbuf_printf(struct strbuf *b, const char *format, ...)
     va_start(args, format);
     strbuf_vprintf(b, format, args);
     va_end(args);
+}
+
+void strbuf_words(struct strbuf *b, const char *text, int indent)
+{
+    size_t line = b->len;
+    while (line && b->text[line - 1] != '\n')
+        line--;
+    for (bool first = true; *(text += strspn(text, " \n")); first = false) {
+        size_t len = strcspn(text, " \n");
+        if (!first && b->len + 1 + len - line > WIDTH) {
+            strbuf_putc(b, '\n');
+            line = b->len;
+            strbuf_printf(b, "%*s", indent, "");
+        } else if (!first) {
+            strbuf_putc(b, ' ');
+        }
+        strbuf_add(b, text, len);
+        text += len;
+    }
+    strbuf_putc(b, '\n');
 }
 
 void strbuf_clear(struct strbuf *b)

@@ -32,6 +32,9 @@ void strbuf_putc(struct strbuf *b, char c);
 void strbuf_printf(struct strbuf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_vprintf(struct strbuf *b, const char *format, va_list args)
     __attribute__((format(printf, 2, 0), nonnull(2)));
+/* The words of a text in lines that fit 80 columns, the first of which has begun already; the
+ * others begin at `indent`. Ends with a line end. */
+void strbuf_words(struct strbuf *b, const char *text, int indent);
 void strbuf_clear(struct strbuf *b);
 void strbuf_free(struct strbuf *b);
 /* The text, owned by the caller; the buffer is empty afterwards. Never NULL. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* loupe: finds the command, parses its options, runs it. */
+#include "base/alloc.h"
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/save.h"
@@ -50,8 +51,8 @@ int command_misused(const struct command *command, const char *format, ...)
 
 static void print_overview(FILE *to)
 {
-    fputs("loupe " LOUPE_VERSION ": watches a parallel program and shows what each communication "
-          "statement costs\n\n"
+    fputs("loupe " LOUPE_VERSION ": watches a parallel program and shows what each\n"
+          "communication statement costs\n\n"
           "usage: loupe COMMAND [options] ...\n\n",
           to);
     for (int i = 0; i < COMMANDS; i++)
@@ -61,13 +62,35 @@ static void print_overview(FILE *to)
           to);
 }
 
+/* Lines that fit are as they were written; from one that does not, the paragraph flows. */
+static void put_details(struct strbuf *text, const char *details)
+{
+    while (*details) {
+        size_t len = strcspn(details, "\n");
+        if (len <= 80) {
+            strbuf_add(text, details, len);
+            strbuf_putc(text, '\n');
+        } else {
+            while (details[len] && details[len + 1] && !strchr(" \n", details[len + 1]))
+                len += 1 + strcspn(details + len + 1, "\n");
+            char *paragraph = xasprintf("%.*s", (int)len, details);
+            strbuf_words(text, paragraph, 0);
+            free(paragraph);
+        }
+        details += len + !!details[len];
+    }
+    strbuf_putc(text, '\n');
+}
+
 static void print_help(const struct command *command)
 {
     struct strbuf text = {0};
-    strbuf_printf(&text, "loupe %s: %s\n\nusage: loupe %s %s\n\n", command->name, command->summary,
-                  command->name, command->usage);
+    strbuf_printf(&text, "loupe %s: %s\n\nusage: loupe %s ", command->name, command->summary,
+                  command->name);
+    strbuf_words(&text, command->usage, 7);
+    strbuf_putc(&text, '\n');
     if (command->details)
-        strbuf_printf(&text, "%s\n", command->details);
+        put_details(&text, command->details);
     strbuf_puts(&text, "options:\n");
     options_help(command->options, &text);
     options_help(common_table, &text);

@@ -296,18 +296,19 @@ const struct command cmd_probe = {
     .name = "probe",
     .summary = "count and time in a program that is running already",
     .usage = "PID|JOB... SPEC... [options]",
-    .details =
-        "SPEC declares counters and timers and says what happens where:\n"
-        "  counter NAME; timer NAME;\n"
-        "  POINT { ACTION; ... }\n"
-        "points:  entry F   exit F   call F   call F in G   loop FILE:LINE entry|exit|iteration\n"
-        "         F and G are names or globs, with MODULE! before them or not\n"
-        "actions: setCounter(C, E) addCounter(C, E) subtractCounter(C, E)\n"
-        "         setTimer(T, SECONDS) startTimer(T, wall|process) stopTimer(T)\n"
-        "         if (E) ACTION   if (E) { ACTION; ... }\n"
-        "E: counters, numbers, arg1 ... at entries and calls, ret at exits, operators as in C.\n"
-        "Example: loupe probe 4711 'counter bytes; entry write { addCounter(bytes, arg3) }'\n"
-        "It ends with the program, after --for, or by Ctrl-C; nothing of it remains.\n",
+    .details = "SPEC declares counters and timers and says what happens where:\n"
+               "  counter NAME; timer NAME;\n"
+               "  POINT { ACTION; ... }\n"
+               "points:  entry F   exit F   call F   call F in G\n"
+               "         loop FILE:LINE entry|exit|iteration\n"
+               "         F and G are names or globs, with MODULE! before them or not\n"
+               "actions: setCounter(C, E) addCounter(C, E) subtractCounter(C, E)\n"
+               "         setTimer(T, SECONDS) startTimer(T, wall|process) stopTimer(T)\n"
+               "         if (E) ACTION   if (E) { ACTION; ... }\n"
+               "E: counters, numbers, arg1 ... at entries and calls, ret at exits, operators as\n"
+               "   in C.\n"
+               "Example: loupe probe 4711 'counter n; entry write { addCounter(n, arg3) }'\n"
+               "It ends with the program, after --for, or by Ctrl-C; nothing of it remains.\n",
     .options = options,
     .values = &values,
     .run = run,

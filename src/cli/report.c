@@ -104,14 +104,13 @@ const struct command cmd_report = {
     .summary = "answer from a run file",
     .usage = "FILE [--by LEVEL [--waits]] [--at FILE:LINE] [--source FILE] "
              "[--critical-path] [--top N] [--json]",
-    .details =
-        "Without options from the top down: the run, its efficiency, the program, its regions and\n"
-        "procedures, and their statements; of a program built with loupe cc its loops and calls\n"
-        "too, with the way down marked that takes most of the time. --by summary fits one screen: "
-        "the ten most expensive\n"
-        "communication statements. A statement's share is its part of all ranks'\n"
-        "time together; its peer is the one that costs it most (3->0: rank 3 sends to rank 0).\n"
-        "MPI_Init and MPI_Finalize are outside that time and have no share.\n",
+    .details = "Without options from the top down: the run, its efficiency, the program, its\n"
+               "regions and procedures, and their statements; of a program built with loupe cc\n"
+               "its loops and calls too, with the way down marked that takes most of the time.\n"
+               "--by summary fits one screen: the ten most expensive communication statements.\n"
+               "A statement's share is its part of all ranks' time together; its peer is the one\n"
+               "that costs it most (3->0: rank 3 sends to rank 0). MPI_Init and MPI_Finalize are\n"
+               "outside that time and have no share.\n",
     .options = options,
     .values = &values,
     .run = run,
