@@ -2,6 +2,7 @@
 #include "base/options.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,8 +151,12 @@ static int set_value(const struct option_entry *o, void *values, const char *tex
     }
     bool good = end != text && !*end && !errno && number >= o->min && number <= o->max;
     if (!good || (o->kind == OPTION_NUMBER && number != (double)(int)number)) {
-        strbuf_printf(error, "%s takes a %snumber from %g to %g, not \"%s\"", o->name,
-                      o->kind == OPTION_NUMBER ? "whole " : "", o->min, o->max, text);
+        strbuf_printf(error, "%s takes a %snumber ", o->name,
+                      o->kind == OPTION_NUMBER ? "whole " : "");
+        if (o->max < INT_MAX)
+            strbuf_printf(error, "from %g to %g, not \"%s\"", o->min, o->max, text);
+        else
+            strbuf_printf(error, "of at least %g, not \"%s\"", o->min, text);
         return -EINVAL;
     }
     if (o->kind == OPTION_NUMBER)

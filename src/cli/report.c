@@ -66,7 +66,8 @@ static int run(int argc, char **argv)
     if (values.by) {
         int level = view_level_by_name(values.by);
         if (level < 0)
-            return command_misused(&cmd_report, "--by %s: no such level", values.by);
+            return command_misused(
+                &cmd_report, "--by %s: no such level; possible: " VIEW_LEVELS_ASKED, values.by);
         view.by = (enum view_level)level;
     }
     if (values.waits && !show_waits(&view, values.by != NULL))

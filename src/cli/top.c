@@ -172,7 +172,8 @@ static int parse(struct view_options *view, char *at)
         return command_misused(&cmd_top, "--source goes with neither --at, --by nor --json");
     int level = values.by ? view_level_by_name(values.by) : VIEW_SUMMARY;
     if (level < 0)
-        return command_misused(&cmd_top, "--by %s: no such level", values.by);
+        return command_misused(&cmd_top, "--by %s: no such level; possible: " VIEW_LEVELS_ASKED,
+                               values.by);
     view->by = (enum view_level)level;
     if (values.waits && !show_waits(view, values.by != NULL))
         return command_misused(&cmd_top, "--waits goes with --by peer");

@@ -44,6 +44,8 @@ struct view_lines {
     size_t count, room;
 };
 
+/* Those that --by takes, for messages. */
+#define VIEW_LEVELS_ASKED "summary, program, procedure, loop, call, communication, rank, peer"
 /* -1: no such level. */
 int view_level_by_name(const char *name);
 /* --by, --source and --top do not change the JSON; --at leaves the statements there and what is

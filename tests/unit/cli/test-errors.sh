@@ -35,7 +35,9 @@ refuses "waits of procedures" "--waits goes with --by peer" \
     "$loupe" report x.loupe --by procedure --waits
 refuses "waits of procedures in top" "--waits goes with --by peer" \
     "$loupe" top --by procedure --waits
-refuses "no such level of top" "no such level" "$loupe" top --by nosuch
+refuses "no such level of top" "no such level; possible: summary" "$loupe" top --by nosuch
+refuses "no such level of report" "communication, rank, peer" "$loupe" report x.loupe --by nosuch
+refuses "a number without an upper bound" "of at least 1, not" "$loupe" report x.loupe --top x
 refuses "no line for top" "not FILE:LINE" "$loupe" top --at nosuch
 refuses "a listing and a statement in top" "--source goes with neither" \
     "$loupe" top --source a.c --at b.c:1
