@@ -39,6 +39,7 @@ enum loupe_site_kind {
     LOUPE_SITE_ITERATION, /* only counted */
     LOUPE_SITE_SOLE,      /* entry of a procedure that a single statement calls: timed here */
     LOUPE_SITE_RECURSIVE, /* entry of a procedure: one without a direct call is recursive */
+    LOUPE_SITE_COUNTED,   /* the same, only counted: its other calls are statements, timed there */
     LOUPE_SITE_KINDS
 };
 #define LOUPE_SITE(kind, key) ((unsigned long long)(kind) << 56 | (key))
@@ -170,6 +171,23 @@ slow:
                      : "cc");
 }
 
+/* The entry of a procedure that nothing is kept for: in one piece, as the compiler then still saves
+ * registers only behind a condition that the procedure begins with. */
+LOUPE_INLINE int loupe_entry_(int site)
+{
+    __asm__ volatile("test %0,%0\n\t"
+                     "jz 1f\n\t"
+                     "decl %c1(%0)\n\t"
+                     "jns 1f\n\t"
+                     "call *%c2(%%rip)\n\t"
+                     "nopl %c1(%%rax)\n"
+                     "1:"
+                     :
+                     : "r"(loupe_here_()), "i"(4 * site), "i"(&loupe_unit_.visit)
+                     : "cc");
+    return 0;
+}
+
 /* NULL: not timed. */
 LOUPE_INLINE void *loupe_enter_(int site)
 {
@@ -202,6 +220,7 @@ slow:
     return frame;
 }
 #define LOUPE_VISIT_(site) loupe_visit_(site)
+#define LOUPE_ENTRY_(site) loupe_entry_(site)
 #define LOUPE_ENTER_(site) loupe_enter_(site)
 #define LOUPE_BEGIN_(site) loupe_begin_(site)
 
@@ -231,6 +250,7 @@ LOUPE_INLINE int loupe_down_(char *cells, int site)
         loupe_entered_;                                                                            \
     })
 #define LOUPE_BEGIN_(site) LOUPE_ENTER_(site)
+#define LOUPE_ENTRY_(site) (LOUPE_VISIT_(site), 0)
 #endif
 
 LOUPE_INLINE void loupe_leave_(void **frame)
@@ -246,7 +266,9 @@ LOUPE_INLINE void loupe_leave_(void **frame)
 #define LOUPE_PROCEDURE(site)                                                                      \
     LOUPE_TIMED_(site, LOUPE_BEGIN_(site))                      /* { LOUPE_PROCEDURE(7) ... } */
 #define LOUPE_SOLE(site) LOUPE_TIMED_(site, LOUPE_ENTER_(site)) /* { LOUPE_SOLE(7) ... } */
-#define LOUPE_LOOP(site) LOUPE_TIMED_(site, LOUPE_ENTER_(site)) /* { LOUPE_LOOP(8) for ... } */
+/* { LOUPE_COUNTED(7) ... }; a declaration too, as others may follow */
+#define LOUPE_COUNTED(site) __attribute__((unused)) int loupe_entry_##site##_ = LOUPE_ENTRY_(site);
+#define LOUPE_LOOP(site)    LOUPE_TIMED_(site, LOUPE_ENTER_(site)) /* { LOUPE_LOOP(8) for ... } */
 #define LOUPE_STATEMENT(site)                                                                      \
     LOUPE_TIMED_(site, LOUPE_ENTER_(site))        /* { LOUPE_STATEMENT(9) f(x); } */
 #define LOUPE_CALL(site)      LOUPE_VISIT_(site)  /* (LOUPE_CALL(10), f(x)) */

@@ -65,9 +65,16 @@ static void add_place(uint64_t entry, uint32_t unit, uint32_t site)
 {
     uint32_t kind = (uint32_t)(entry >> 56);
     kind = kind == LOUPE_SITE_RECURSIVE ? LOUPE_SITE_PROCEDURE : kind;
-    if (kind != LOUPE_SITE_PROCEDURE && kind != LOUPE_SITE_CALL && kind != LOUPE_SITE_STATEMENT)
+    bool counted = kind == LOUPE_SITE_COUNTED;
+    if (kind != LOUPE_SITE_PROCEDURE && kind != LOUPE_SITE_CALL && kind != LOUPE_SITE_STATEMENT &&
+        !counted)
         return;
     struct probe_group *g = probe_group(entry & ((1ull << 56) - 1));
+    if (counted) {
+        if (g)
+            g->counted = true;
+        return;
+    }
     struct probe_place *place = g ? arena_alloc(sizeof *place) : NULL;
     if (!place)
         return;

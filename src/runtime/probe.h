@@ -48,6 +48,7 @@ struct probe_place {
 struct probe_group {
     uint64_t key;
     struct probe_place *procedures, *calls;
+    bool counted; /* it is recursive, its entries are only counted: its calls are timed */
     struct probe_group *next; /* in its slot of the table */
 };
 

@@ -205,29 +205,51 @@ SLOW_PATH void loupe_probe_visit(void)
     visit_slowly(at, address);
 }
 
+/* A call of a recursive procedure that only counts its entries. */
+static inline bool calls_counted(const struct probe_site *s)
+{
+    return s->kind == LOUPE_SITE_STATEMENT && s->group && s->group->counted;
+}
+
 /*
  * The procedure is open already: a cycle of calls. Its time is in the frame that is open; the calls
  * from there to here are within the group and have no time of their own.
  */
 static RARELY void fold_recursion(struct probe_thread *p, struct probe_site *call,
-                                  struct probe_site *s)
+                                  const struct probe_site *s)
 {
     struct probe_frame *f = p->top;
     while (f > p->frames && f->opened != s)
         f--;
     while (++f <= p->top)
-        if (f->opened->kind == LOUPE_SITE_PROCEDURE || f->opened->kind == LOUPE_SITE_SOLE)
+        if (f->opened->kind == LOUPE_SITE_PROCEDURE || f->opened->kind == LOUPE_SITE_SOLE ||
+            calls_counted(f->opened))
             sample_never(f->site, f);
     if (call)
         sample_never(call, NULL);
 }
 
+/* The open visit that this one is inside of; NULL: none. What a statement calls may be open by way
+ * of another statement. */
+static inline const struct probe_site *open_around(const struct probe_thread *p,
+                                                   const struct probe_site *s)
+{
+    if (UNLIKELY(s->open))
+        return s;
+    if (calls_counted(s))
+        for (const struct probe_frame *f = p->top; f > p->frames; f--)
+            if (f->opened->group == s->group)
+                return f->opened;
+    return NULL;
+}
+
 /* A loop, a call of something that has no probes, or the only call of a procedure. */
 static inline void *enter_own(struct probe_thread *p, struct probe_site *s, uintptr_t sp)
 {
-    if (UNLIKELY(s->open)) { /* inside itself, by recursion: in the time of the outer one */
-        if (s->kind == LOUPE_SITE_SOLE)
-            fold_recursion(p, NULL, s);
+    const struct probe_site *around = open_around(p, s);
+    if (UNLIKELY(around != NULL)) { /* by recursion: in the time of the outer one */
+        if (s->kind == LOUPE_SITE_SOLE || calls_counted(s))
+            fold_recursion(p, NULL, around);
         sample_never(s, NULL);
         count_only(p, s);
         return NULL;

@@ -201,7 +201,9 @@ static struct record_probe *new_record(struct probe_thread *p, const struct prob
         return NULL;
     }
     *r = *like;
-    r->kind = s->dynamic && s->recursive ? LOUPE_SITE_RECURSIVE : s->kind;
+    r->kind = s->dynamic && s->recursive      ? LOUPE_SITE_RECURSIVE
+              : s->kind == LOUPE_SITE_COUNTED ? LOUPE_SITE_PROCEDURE
+                                              : s->kind;
     r->min = UINT64_MAX;
     r->stratum_size = 1;
     record_cursor_publish(&p->probes);

@@ -170,7 +170,10 @@ static void insert(struct source *source, uint32_t number)
     switch ((int)c->kind) {
     case GRAPH_PROCEDURE:
         put(c, number, c->open, true, false,
-            xasprintf(c->sole ? " LOUPE_SOLE(%u)" : " LOUPE_PROCEDURE(%u)", c->site));
+            xasprintf(c->sole      ? " LOUPE_SOLE(%u)"
+                      : c->counted ? " LOUPE_COUNTED(%u)"
+                                   : " LOUPE_PROCEDURE(%u)",
+                      c->site));
         break;
     case GRAPH_CALL:
         put(c, number, c->open, true, false,

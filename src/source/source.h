@@ -42,6 +42,7 @@ struct construct {
     bool cleans;               /* procedure: a cleanup attribute could name it */
     bool sole;                 /* procedure: one statement calls it; call: it is that one */
     bool recursive;            /* procedure: its other callers have probes; call: one of itself */
+    bool counted;              /* such a procedure: those are statements, which are timed */
     CXCursor declaration;      /* procedure: its first */
     uint32_t target, callers;  /* uses.c: what it calls; how many statements call it */
     bool always;               /* procedure: main, and what --all does not change */

@@ -36,6 +36,7 @@ static enum loupe_site_kind kind_of(const struct construct *c)
 {
     if (c->kind == GRAPH_PROCEDURE)
         return c->sole        ? LOUPE_SITE_SOLE
+               : c->counted   ? LOUPE_SITE_COUNTED
                : c->recursive ? LOUPE_SITE_RECURSIVE
                               : LOUPE_SITE_PROCEDURE;
     if (c->kind == GRAPH_LOOP)

@@ -20,7 +20,8 @@ struct use {
     uint32_t references, declarations; /* in the compiler's tree */
     uint32_t words;                    /* its name in the text */
     uint32_t again;                    /* of the calls: in itself */
-    bool quiet;                        /* one of the others has no probe */
+    bool quiet;                        /* one of the others has no probe, */
+    bool part;                         /* or is part of a greater expression */
     bool open;                         /* it may be used in other ways */
 };
 
@@ -95,6 +96,7 @@ static void count_calls(struct uses *u)
         use->calls++;
         use->again += c->procedure == use->procedure;
         use->quiet = use->quiet || (c->quiet && c->procedure != use->procedure);
+        use->part = use->part || (!c->statement && c->procedure != use->procedure);
         use->open = use->open || c->implicit || c->flags & UNIT_MACRO ||
                     u->source->constructs[c->procedure].pattern;
     }
@@ -250,6 +252,7 @@ static void settle_recursive(struct source *source, const struct use *use, struc
         strcmp(procedure->text->name, source->name))
         return;
     procedure->recursive = call->recursive = true;
+    procedure->counted = !use->part;
     procedure->flags |= UNIT_RECURSIVE;
     call->flags |= UNIT_RECURSIVE;
 }

@@ -107,14 +107,22 @@ def test_recursion():
     together = run.one("call", name="recursive calls")
     lt.equal((together["parent"], together["count"], together["time_s"]), (tree["id"], 176, 0),
              "and stand in the procedure")
-    st.close(direct["time_s"], whole["time_s"] * 10 / (10 + 12 + 7 + 30), 0.35, "which is that of its work")
+    st.close(direct["time_s"], whole["time_s"] * 10 / (10 + 12 + 9 + 7 + 30), 0.35, "which is that of its work")
     group = [n for n in run.nodes("procedure") if n.get("members")]
     names = sorted(sorted(m["name"] for m in n["members"]) for n in group)
-    lt.equal(names, [["back", "through"], ["even", "odd"]], "mutually recursive procedures are groups")
+    lt.equal(names, [["back", "through"], ["even", "odd"], ["ping", "pong"]], "mutually recursive procedures are groups")
     mutual = [n for n in group if "odd" in n["name"]][0]
     lt.equal({m["name"]: m["count"] for m in mutual["members"]}, {"even": 6, "odd": 6},
              "with the counts of their members")
     lt.ok(mutual["time_s"] < 0.5 * whole["time_s"], "and their time once", mutual)
+    both = [n for n in group if "ping" in n["name"]][0]
+    lt.equal({m["name"]: m["count"] for m in both["members"]}, {"ping": 6, "pong": 3},
+             "the same where one calls itself too")
+    entered = run.one("call", line=run.lines["ping"], name="ping")
+    inside = run.one("call", line=run.lines["pong-ping"], name="ping")
+    lt.equal((entered["count"], inside["count"], inside["time_s"]), (1, 2, 0),
+             "and is called by a statement inside it")
+    st.close(both["time_s"], entered["time_s"], 1e-6, "its time is that of the call from outside")
     told = dict(line.split() for line in run.result.out.splitlines())
     compare = run.one("procedure", name="compare")
     lt.equal(compare["count"], int(told["comparisons"]), "a callback is counted")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Direct recursion, mutual recursion, recursion through a pointer, and a callback of qsort. */
+/* Direct and mutual recursion, both at once, through a pointer, and a callback of qsort. */
 #include "work.h"
 
 #include <stdlib.h>
@@ -33,6 +33,26 @@ static int odd(int n)
     if (!n)
         return 0;
     return even(n - 1); /* @odd-even */
+}
+
+static void ping(int n);
+
+static void pong(int n)
+{
+    work(1);
+    if (n)
+        ping(n - 1); /* @pong-ping */
+}
+
+/* Its entries are only counted: all who call it but itself are statements. One of them is inside
+ * it. */
+static void ping(int n)
+{
+    work(1);
+    if (n % 3 == 2)
+        ping(n - 1);
+    else if (n)
+        pong(n - 1);
 }
 
 static int through(int n, int (*next)(int, void *), void *data)
@@ -71,6 +91,7 @@ int main(void)
     int sum = depth_of(9);             /* @direct */
     sum += tree(10);                   /* @tree */
     sum += even(11);                   /* @mutual */
+    ping(8);                           /* @ping */
     sum += through(6, unknown, &next); /* @pointer */
     static int numbers[100];
     for (int i = 0; i < 100; i++)
