@@ -11,6 +11,7 @@
 
 #include "mpi/pair.h"
 #include "mpi/shim.h"
+#include "runtime/post.h"
 
 /* The full version must find the program's return address where the wrapper found it. */
 #if defined(__clang__)
@@ -27,6 +28,11 @@
     ({                                                                                             \
         SHIM_DEEP;                                                                                 \
         event_open(e, t, site, FRAME);                                                             \
+    })
+#define POST(e, t, site)                                                                           \
+    ({                                                                                             \
+        SHIM_DEEP;                                                                                 \
+        post_open(e, t, site, FRAME);                                                              \
     })
 #define SAME(cached, handle) ((__typeof__(handle))(cached) == (handle))
 

@@ -36,11 +36,26 @@ static {ret} wrap_{name}({decls})
     struct site *site = READY(t, CALL_{name});
     if (UNLIKELY(!site{unless}))
         JUMP full_{name}({args});
-{own}    struct ending e;
+{own}{post}    struct ending e;
     OPEN(&e, t, site);
 {publish}    {ret} returned = NEXT(0, {psymbol}, {name})({args});
     event_stop(&e, site);
 {after}{shut}}}
+"""
+
+# Posts, when they are only counted (runtime/post.h). What has a header needs to know when it began.
+POSTS = {"isend": ("!near->stream && ",
+                   "    if (!near_peer(site, dest, RECORD_SENT)->stream)\n"
+                   "        post_settled(&e, site, peer);\n"),
+         "irecv": ("", "    post_settled(&e, site, NULL);\n")}
+
+POST = """\
+    if ({unless}post_counted(t, site)) {{
+        struct ending e;
+        POST(&e, t, site);
+        {ret} returned = NEXT(0, {psymbol}, {name})({args});
+        post_count(&e, site);
+{after}{shut}    }}
 """
 
 # Collectives: as above.
@@ -102,6 +117,10 @@ static int wrap_{name}({decls})
 """
 
 
+def deeper(text):
+    return "".join(f"    {line}\n" for line in text.splitlines())
+
+
 def call(c):
     """The wrapper of a call that has a short way, which jumps to full_NAME; None: it has none."""
     if c.cls in COLLECTIVES and not c.having("request_out"):
@@ -109,7 +128,7 @@ def call(c):
     if c.cls not in CLASSES or c.variadic:
         return None
     unless, own, after, end = CLASSES[c.cls]
-    settle, failed = "    event_settle_short(&e);\n", ""
+    settle, failed, post = "    event_settle_short(&e);\n", "", ""
     if after:
         after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{after}    }}\n"
     if c.cls in ("send", "isend"):
@@ -118,14 +137,22 @@ def call(c):
         after = f"    if (LIKELY(returned == MPI_SUCCESS))\n        return {end};\n" \
                 "    return fast_unreceived(&e, site, returned, status);\n"
     elif end:
-        after = settle + f"    if (LIKELY(returned == MPI_SUCCESS))\n        return {end};\n"
+        after = f"    if (LIKELY(returned == MPI_SUCCESS))\n        return {end};\n"
     else:
-        after = settle + after + failed
+        after += failed
+    shut = "" if c.cls == "recv" else "    event_shut(&e);\n    return returned;\n"
+    if c.cls in POSTS:
+        begun, settled = POSTS[c.cls]
+        post = POST.format(ret=c.ret, name=c.name, args=c.args, psymbol=c.psymbol, unless=begun,
+                           after=deeper(after), shut=deeper(shut))
+        settle += settled
+    if c.cls != "recv":
+        after = settle + after
     return CALL.format(ret=c.ret, name=c.name, decls=c.decls, args=c.args, psymbol=c.psymbol,
-                       near="    struct near_peer *near;\n" if "near" in unless else "",
+                       post=post, near="    struct near_peer *near;\n" if "near" in unless else "",
                        publish=PUBLISH if c.cls in ("send", "isend") else "",
                        unless=f" || {unless}" if unless else "", own=own, after=after,
-                       shut="" if c.cls == "recv" else "    event_shut(&e);\n    return returned;\n")
+                       shut=shut)
 
 
 def collective(c):

@@ -277,7 +277,12 @@ struct record_statement {
     uint64_t sizes[RECORD_SIZE_BUCKETS];
     uint64_t open; /* communications: in progress since then; 0: not. Written at any time */
     uint64_t last; /* communications: when the last one ended */
+    /* Posts that came so fast that only some were timed (runtime/post.h): */
+    uint64_t estimated; /* of `count`: for which others stand in `time` and `real` */
+    uint64_t variance;  /* of `time`, in ticks squared */
 };
+/* Of so many blocks of posts one is timed, so many in each. */
+enum { RECORD_POST_SIZE = 16, RECORD_POST_BLOCK = 16 };
 #define RECORD_NO_MODULE 0xffffffffu
 
 enum record_direction { RECORD_SENT, RECORD_RECEIVED, RECORD_DIRECTIONS };
@@ -415,7 +420,7 @@ struct record_path {
 #define RECORD_PER_CHUNK(type) (RECORD_CHUNK_ROOM / (int)sizeof(type))
 
 _Static_assert(sizeof(struct record_chunk) == 64, "chunk head");
-_Static_assert(sizeof(struct record_statement) == 448, "nine statements to a chunk");
+_Static_assert(sizeof(struct record_statement) == 464, "eight statements to a chunk");
 _Static_assert(sizeof(struct record_peer) == 64, "63 peers to a chunk");
 _Static_assert(sizeof(struct record_module) == 512, "seven modules to a chunk");
 _Static_assert(sizeof(struct record_name) == 128, "31 names to a chunk");

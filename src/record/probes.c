@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRATA_MIN = 30 }; /* below, the variance is not known well enough to speak of */
-
 void probes_begin(struct visit *v)
 {
     const struct chunk_list *list = &v->lists[RECORD_KIND_UNITS];
@@ -154,7 +152,7 @@ static double error_of(const struct visit *v, const struct record_probe *r, uint
 {
     if (!estimated)
         return 0;
-    if (r->strata < STRATA_MIN)
+    if (r->strata < RECORD_STRATA_MIN)
         return NAN;
     double variance = ((double)r->squares[1] * 0x1p64 + (double)r->squares[0]) / 256;
     return cost_error(v, r, (double)estimated + (double)r->timed, variance);

@@ -8,6 +8,7 @@
 
 #include "record/layout.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -101,5 +102,16 @@ struct record_visitor {
  * path that stayed torn is counted and left out. -errno.
  */
 int record_visit(struct record_reader *reader, uint64_t now, const struct record_visitor *visitor);
+
+/* With fewer strata the variance is not known well enough to speak of. */
+enum { RECORD_STRATA_MIN = 30 };
+
+/* Of a statement of which only some executions were timed: as `error` above. */
+static inline double record_estimate_error(const struct record_statement *s)
+{
+    if (s->estimated / ((RECORD_POST_SIZE - 1) * RECORD_POST_BLOCK) < RECORD_STRATA_MIN)
+        return NAN;
+    return 1.96 * sqrt((double)s->variance);
+}
 
 #endif

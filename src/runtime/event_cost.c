@@ -4,7 +4,7 @@
  * function that does nothing, through wrappers as they are generated and without. In real programs
  * out-of-order execution hides part of it.
  */
-#include "runtime/hot.h"
+#include "runtime/post.h"
 
 #include "runtime/process.h"
 
@@ -14,7 +14,7 @@ enum { BATCHES = 8, CALLS = 256, SOME_CALL = 0 };
 struct found {
     int64_t all, inside;
 };
-static struct found found_short, found_full;
+static struct found found_short, found_full, found_post;
 static uint32_t lock;
 
 /* All that a trial needs. */
@@ -47,6 +47,22 @@ static __attribute__((noinline)) void call_short(struct thread *t)
     next(t);
     event_stop(&e, site);
     event_settle_short(&e);
+    statement_bytes(e.record, sizeof e);
+    peer_add(near->record, sizeof e, e.ticks);
+    event_shut(&e);
+}
+
+/* As a post that is only counted. */
+static __attribute__((noinline)) void call_post(struct thread *t)
+{
+    struct site *site = event_ready(t, SOME_CALL, &trial);
+    if (!site || !post_counted(t, site))
+        return;
+    struct near_peer *near = near_peer(site, 0, RECORD_SENT);
+    struct ending e;
+    post_open(&e, t, site, __builtin_frame_address(0));
+    next(t);
+    post_count(&e, site);
     statement_bytes(e.record, sizeof e);
     peer_add(near->record, sizeof e, e.ticks);
     event_shut(&e);
@@ -85,6 +101,7 @@ static void set_up(void)
     t->look_at = UINT64_MAX;
     trial.site = (struct site){
         .thread = t, .record = &trial.statement, .call = SOME_CALL, .item = RECORD_PATH_NO_ITEM};
+    trial.site.posts.skip = UINT32_MAX;
     trial.site.near[RECORD_SENT][0].record = &trial.peer;
     uint32_t h = near_hash((uintptr_t)&trial);
     t->near_address[h] = (uintptr_t)&trial;
@@ -120,6 +137,8 @@ void event_calibrate(void)
         keep(&found_short, plain, batch(call_short));
         trial.statement.real = 0;
         keep(&found_full, plain, batch(call_full));
+        trial.statement.real = 0;
+        keep(&found_post, plain, batch(call_post));
     }
     slow_unlock(&lock);
     if (loupe_tls.self)
@@ -141,5 +160,6 @@ void event_costs(struct thread *t)
     t->told = how == RECORD_COMPENSATE_FULL ? -1 : 0;
     t->short_cost = costs(t, &found_short);
     t->full_cost = costs(t, &found_full);
+    t->post_cost = found_post.all;
     t->extra = loupe_process.extra;
 }

@@ -173,6 +173,7 @@ static void reset_statement(struct record_statement *s)
 #undef X
     s->min = UINT64_MAX;
     memset(s->sizes, 0, sizeof s->sizes);
+    s->estimated = s->variance = 0;
     statement_close(s);
 }
 
@@ -199,7 +200,7 @@ static void reset_block(struct thread *t)
         struct record_chunk *c = t->chunks[i];
         struct record_statement *s = (struct record_statement *)(c + 1);
         struct record_peer *p = (struct record_peer *)(c + 1);
-        for (uint32_t k = 0; c->kind == RECORD_KIND_STATEMENTS && k < c->used && k < 9; k++)
+        for (uint32_t k = 0; c->kind == RECORD_KIND_STATEMENTS && k < c->used && k < 8; k++)
             reset_statement(&s[k]);
         for (uint32_t k = 0; c->kind == RECORD_KIND_PEERS && k < c->used && k < 63; k++) {
 #define X(name, unit, merge) p[k].name = 0;

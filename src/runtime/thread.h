@@ -41,6 +41,18 @@ struct near_peer {
 };
 enum { NEAR_PEERS = 4, NEAR_NONE = INT32_MIN };
 
+/* Which posts of a statement are timed (runtime/post.h). */
+struct post_sampling {
+    uint32_t skip;   /* so many are only counted, */
+    int32_t left;    /* then so many timed; then it is decided anew */
+    uint32_t weight; /* of those, each: how many it stands for */
+    uint32_t drawn;  /* which block of its stratum they are */
+    bool last_known;
+    int64_t block, last; /* ticks of those, and of the ones before */
+    uint64_t decided;    /* when, */
+    uint64_t count;      /* and executions then */
+};
+
 /* A statement as one thread sees it. `comm`, `type`: the last ones used here with what was looked
  * up for them; valid while loupe_epoch stands still, and the epochs of mpi/ too. */
 struct site {
@@ -50,6 +62,7 @@ struct site {
     uint32_t call;  /* as in the record */
     uintptr_t comm, type;
     uint64_t type_size;
+    struct post_sampling posts;
     struct near_peer near[RECORD_DIRECTIONS][NEAR_PEERS]; /* by rank in `comm`, modulo */
     uint64_t key;
     uint32_t epoch;      /* of the last check that what was looked up is good */
@@ -100,6 +113,7 @@ struct thread {
     int64_t taken;                /* -1; 0: nothing is taken out of the times that are recorded, */
     int64_t told;                 /* nor (0) what others' delay has caused */
     struct event_cost full_cost;  /* of the full way, when nothing is looked up there */
+    int64_t post_cost;            /* of a post that is only counted, in 1/256 ticks */
     struct path *path;            /* the critical path as it knows it; NULL: there is none */
     uint64_t look_at;             /* when to see next whether it has lost its processor, */
     void (*look)(void);           /* and by what */
@@ -112,6 +126,7 @@ struct thread {
     struct preempt preempt;
     struct path *path_kept; /* for the next time there is one; NULL: never was */
     int64_t measured;       /* of it: what slow paths have cost */
+    uint64_t post_switches; /* of its processor to others, when a post last asked for it */
     uint64_t extra;         /* a test's wish: ticks that every event is to cost more */
     uint32_t block_index;
     uint32_t statement_count;

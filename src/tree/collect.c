@@ -292,6 +292,10 @@ static void on_statement(void *data, uint32_t block, uint32_t statement,
     }
     if (record->call != RECORD_CALL_REGION)
         value->mpi = value->time;
+    if (record->estimated) {
+        value->estimated = record->estimated;
+        value->error = value->self_error = record_estimate_error(record) * c->tick_s;
+    }
     memcpy(value->sizes, record->sizes, sizeof value->sizes);
     c->totals->events += record->count;
     c->totals->values++;

@@ -86,6 +86,14 @@ void cell_estimate(struct table *t, double seconds, bool estimated)
                format_time(text, seconds != 0 ? seconds : NAN));
 }
 
+void cell_total(struct table *t, const struct run_value *total, double seconds)
+{
+    if (total->estimated)
+        cell_estimate(t, seconds, true);
+    else
+        cell_time(t, seconds);
+}
+
 void cell_error(struct table *t, const struct run_value *value)
 {
     char text[FORMAT_ROOM];
@@ -164,6 +172,17 @@ void part_legend(const struct part *p, const struct outline *o)
     if (o->estimated)
         part_note(p, "~ is estimated from executions timed at random; ± is half of its 95% "
                      "interval, ? not known.");
+}
+
+void part_estimates(const struct part *p)
+{
+    struct query_item *items;
+    size_t count = query_items(p->run, GRAPH_COMMUNICATION, QUERY_TIME, &items), i = 0;
+    while (i < count && !items[i].total.estimated)
+        i++;
+    if (i < count)
+        part_note(p, "~ is estimated from executions timed at random (--budget off times all).");
+    free(items);
 }
 
 void part_line(const struct part *p, uint32_t node)

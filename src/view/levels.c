@@ -16,8 +16,13 @@ static void program_row(const struct part *p, struct table *t, const struct quer
 {
     const struct graph_node *n = &p->run->graph.nodes[item->node];
     cell_share(t, item->share);
-    cell_time(t, item->total.time);
-    cell_time(t, item->total.self);
+    if (item->node) {
+        cell_total(t, &item->total, item->total.time);
+        cell_total(t, &item->total, item->total.self);
+    } else { /* measured as a whole */
+        cell_time(t, item->total.time);
+        cell_time(t, item->total.self);
+    }
     if (p->run->mpi)
         part_split(t, p->run, item);
     cell_count(t, item->total.count);
@@ -91,6 +96,7 @@ void part_program(const struct part *p)
         strbuf_puts(p->out,
                     "Waiting for other ranks and transfer are all that happens inside MPI.\n"
                     "Initialising and finalising MPI is outside the ranks' time.\n");
+    part_estimates(p);
     table_free(t);
 }
 
@@ -120,7 +126,7 @@ void part_procedures(const struct part *p)
     for (size_t i = 0; i < count && i < (size_t)p->top; i++) {
         const struct graph_node *n = &p->run->graph.nodes[items[i].node];
         cell_share(t, items[i].share);
-        cell_time(t, items[i].total.time);
+        cell_total(t, &items[i].total, items[i].total.time);
         cell_time(t, items[i].total.sync);
         cell_count(t, items[i].total.count);
         cell_bytes(t, items[i].total.bytes);
@@ -136,6 +142,7 @@ void part_procedures(const struct part *p)
         strbuf_puts(p->out, "no procedure is known: the program has no debug information (compile "
                             "with -g), or never called MPI\n");
     part_more(p, (size_t)p->top, count, "procedures");
+    part_estimates(p);
     strbuf_puts(p->out,
                 count ? "\nA procedure shows the sum of its communication statements.\n" : "");
     free(statements);
@@ -165,7 +172,7 @@ void part_communications(const struct part *p)
         const struct query_item *item = &items[i];
         char pair[FORMAT_ROOM];
         cell_share(t, item->share);
-        cell_time(t, item->total.time);
+        cell_total(t, &item->total, item->total.time);
         cell_waiting(t, p->run, item);
         cell_count(t, item->total.count);
         cell_bytes(t, item->total.bytes);
@@ -180,6 +187,7 @@ void part_communications(const struct part *p)
     else
         strbuf_puts(p->out, "no communication statement was executed\n");
     part_more(p, (size_t)p->top, count, "statements");
+    part_estimates(p);
     if (outline_probed(p->run)) {
         strbuf_putc(p->out, '\n');
         part_mpi(p, "Inside MPI: ");

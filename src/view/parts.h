@@ -71,6 +71,8 @@ void cell_bytes(struct table *t, uint64_t bytes);
 void cell_spread(struct table *t, const struct query_item *item);
 /* An estimate is marked; a time that is not known is 0 and shown as none. */
 void cell_estimate(struct table *t, double seconds, bool estimated);
+/* A time of what has these totals; marked if they are estimated. */
+void cell_total(struct table *t, const struct run_value *total, double seconds);
 /* Half the interval of an estimate, nothing for what is exact. */
 void cell_error(struct table *t, const struct run_value *value);
 void cell_outline(struct table *t, const struct outline *o, uint32_t node, int indent,
@@ -85,6 +87,8 @@ void cell_outline_with(struct table *t, const struct outline *o, uint32_t node, 
                        struct outline_cell how);
 /* A sentence below a table, on as many lines as it needs. */
 void part_note(const struct part *p, const char *text);
+/* What the mark of an estimate means, if a communication has one. */
+void part_estimates(const struct part *p);
 /* What the marks mean, where there are any. */
 void part_legend(const struct part *p, const struct outline *o);
 /* The next row of a table shows this node; part_table prints such a table. */

@@ -352,7 +352,7 @@ static void statements(const struct part *p, size_t most)
     for (size_t i = 0; i < count && i < most; i++) {
         char pair[FORMAT_ROOM];
         cell_share(t, items[i].share);
-        cell_time(t, items[i].total.time);
+        cell_total(t, &items[i].total, items[i].total.time);
         cell_waiting(t, p->run, &items[i]);
         cell_count(t, items[i].total.count);
         cell_bytes(t, items[i].total.bytes);
@@ -366,6 +366,7 @@ static void statements(const struct part *p, size_t most)
         strbuf_puts(p->out, "no communication statement was executed\n");
     part_more(p, most, count, "statements (report --by communication)");
     note_threads(p, items, count);
+    part_estimates(p);
     table_free(t);
     free(items);
 }
