@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "mpi/answer.h"
 
+#include "mpi/anchor.h"
+
 #include <string.h>
 
 static const size_t table_bytes = ANSWERS * sizeof(struct ring_slot);
@@ -43,7 +45,7 @@ void answer_publish(struct thread *t, struct stream *s, uint32_t number, uint64_
                     int64_t delay)
 {
     struct ring_in *r = s->in;
-    if (s->loose || r->no_answers)
+    if (s->loose || r->no_answers || !anchor_number(s, &number))
         return;
     if (r->far) {
         send_answer(t, s, number, posted, delay);

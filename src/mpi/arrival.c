@@ -133,6 +133,18 @@ uint32_t coll_tell_path(struct thread *t, const struct meet *m, uint64_t number)
     return MEET_PATH;
 }
 
+void coll_leave(void)
+{
+    own_area = NULL;
+    own_paths = NULL;
+    no_area = no_paths = false;
+    pages_free(places, (size_t)place_count * sizeof *places);
+    pages_free(path_places, (size_t)place_count * sizeof *path_places);
+    places = NULL;
+    path_places = NULL;
+    place_count = 0;
+}
+
 /* ---- coming ---- */
 
 /* What is known of a communicator without asking MPI about a handle that may be none. */
@@ -148,6 +160,8 @@ static struct comm_info *known(struct site *site, MPI_Comm comm)
 static struct meet *meet_of(struct comm_info *info)
 {
     int saved = errno;
+    if (streams_midway)
+        return NULL;
     if (!info->meet && info->id && info->count > 0)
         info->meet = meet_new(info->id, info->map, info->count, info->me);
     if (info->meet) {

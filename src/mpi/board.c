@@ -24,6 +24,7 @@ struct board {
     uint32_t spilled;
     uint64_t device, inode;
     bool own;
+    struct board *next_free;
 };
 
 static char dirs[2][DIR_ROOM]; /* the job's, and the one for what does not fit there */
@@ -38,6 +39,34 @@ static const struct board_token *tokens; /* by world rank */
 static struct board **boards;            /* the same; NULL: not asked for yet */
 static int32_t ranks, own_rank;
 static struct board nowhere; /* asked for, and not on this node */
+
+/* What is mapped, to be given back when it is left; in memory that is used again. */
+struct mapped {
+    void *at;
+    size_t bytes;
+    struct mapped *next;
+};
+static struct mapped *mappings, *free_mappings;
+static struct board *free_boards;
+
+/* With the lock, or before there are others. */
+static void *keep(void *map, size_t bytes)
+{
+    struct mapped *m = free_mappings;
+    if (map == MAP_FAILED)
+        return NULL;
+    if (m)
+        free_mappings = m->next;
+    else
+        m = arena_alloc(sizeof *m);
+    if (!m) {
+        munmap(map, bytes);
+        return NULL;
+    }
+    *m = (struct mapped){map, bytes, mappings};
+    mappings = m;
+    return map;
+}
 
 static int path_of(char path[DIR_ROOM + 32], const struct board *b)
 {
@@ -69,8 +98,7 @@ static void *grow(int fd, uint64_t from, size_t bytes)
 {
     if (posix_fallocate(fd, (off_t)from, (off_t)bytes))
         return NULL;
-    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)from);
-    return map == MAP_FAILED ? NULL : map;
+    return keep(mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)from), bytes);
 }
 
 static int create(struct board *b)
@@ -116,17 +144,26 @@ static int random_number(uint64_t *number)
     return error;
 }
 
-static int make_own(const char *dir, const char *spill)
+static int name_own(const struct board_token *as, uint64_t *nonce)
+{
+    own = (struct board){.own = true};
+    if (as) {
+        memcpy(own.name, as->name, sizeof as->name);
+        *nonce = as->nonce;
+        return 0;
+    }
+    int error = place_random_name(own.name);
+    return error ? error : random_number(nonce);
+}
+
+static int make_own(const struct board_token *as, const char *dir, const char *spill)
 {
     uint64_t nonce;
-    own = (struct board){.own = true};
     int error = set_dir(dirs[0], dir);
     if (!error)
         error = set_dir(dirs[1], spill);
     if (!error)
-        error = place_random_name(own.name);
-    if (!error)
-        error = random_number(&nonce);
+        error = name_own(as, &nonce);
     if (!error && create(&own)) {
         own.spilled = 1;
         error = create(&own);
@@ -139,15 +176,40 @@ static int make_own(const char *dir, const char *spill)
     return 0;
 }
 
-int board_open(struct board_token *mine, const char *dir, const char *spill)
+static int open_own(const struct board_token *as, const char *dir, const char *spill)
 {
     int cancel;
-    memset(mine, 0, sizeof *mine);
     if (own_head)
         return -EBUSY;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    int error = make_own(dir, spill);
+    int error = make_own(as, dir, spill);
     pthread_setcancelstate(cancel, NULL);
+    return error;
+}
+
+int board_open_as(const struct board_token *as, const char *dir, const char *spill)
+{
+    return open_own(as, dir, spill);
+}
+
+struct board_token board_token_of(uint64_t job, int32_t rank)
+{
+    struct board_token t = {.spilled = BOARD_EITHER, .version = BOARD_VERSION};
+    uint64_t x = job + (uint64_t)(uint32_t)rank;
+    for (int i = 0; i < 3; i++) { /* every bit of both is in every bit */
+        x = (x + 0x9e3779b97f4a7c15u) * 0xd6e8feb86659fd93u;
+        x ^= x >> 32;
+    }
+    for (int i = 0; i < (int)sizeof t.name; i++)
+        t.name[i] = "0123456789abcdef"[x >> 4 * i & 15];
+    t.nonce = (x ^ job) | 1;
+    return t;
+}
+
+int board_open(struct board_token *mine, const char *dir, const char *spill)
+{
+    memset(mine, 0, sizeof *mine);
+    int error = open_own(NULL, dir, spill);
     if (error)
         return error;
     memcpy(mine->name, own.name, sizeof mine->name);
@@ -169,6 +231,28 @@ int board_know(const struct board_token *all, int32_t count, int32_t me)
     tokens = (const struct board_token *)memory;
     __atomic_store_n(&ranks, count, __ATOMIC_RELEASE);
     return 0;
+}
+
+void board_leave(void)
+{
+    for (int32_t i = 0; i < ranks; i++)
+        if (boards[i] && boards[i] != &nowhere) {
+            boards[i]->next_free = free_boards;
+            free_boards = boards[i];
+        }
+    for (struct mapped *m; (m = mappings);) {
+        mappings = m->next;
+        munmap(m->at, m->bytes);
+        m->next = free_mappings;
+        free_mappings = m;
+    }
+    pages_free((void *)tokens, (size_t)ranks * (sizeof *tokens + sizeof *boards));
+    tokens = NULL;
+    boards = NULL;
+    ranks = 0;
+    own_head = NULL;
+    own_count = 0;
+    own_bytes = 0;
 }
 
 uint64_t board_nonce(int32_t rank)
@@ -214,9 +298,17 @@ static const struct board_head *map_head(const struct board *b, uint64_t nonce, 
     if (head == MAP_FAILED)
         return NULL;
     if (head->magic == BOARD_MAGIC && head->version == BOARD_VERSION && head->nonce == nonce)
-        return head;
+        return keep((void *)head, BOARD_HEAD);
     munmap((void *)head, BOARD_HEAD);
     return NULL;
+}
+
+static struct board *new_board(void)
+{
+    struct board *b = free_boards;
+    if (b)
+        free_boards = b->next_free;
+    return b ? b : arena_alloc(sizeof *b);
 }
 
 static struct board *find(const struct board_token *token)
@@ -227,7 +319,11 @@ static struct board *find(const struct board_token *token)
         return &nowhere;
     memcpy(b.name, token->name, sizeof token->name);
     b.head = map_head(&b, token->nonce, &st);
-    struct board *kept = b.head ? arena_alloc(sizeof *kept) : NULL;
+    if (!b.head && token->spilled == BOARD_EITHER) {
+        b.spilled = 1;
+        b.head = map_head(&b, token->nonce, &st);
+    }
+    struct board *kept = b.head ? new_board() : NULL;
     if (!kept)
         return &nowhere;
     b.device = st.st_dev;
@@ -328,7 +424,7 @@ static const void *map_area(const struct board *b, const struct board_area *a, s
     if (from + bytes <= (uint64_t)st.st_size)
         map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)from);
     close(fd);
-    return map == MAP_FAILED ? NULL : map;
+    return keep(map, bytes);
 }
 
 /* From entry *seen on: areas are only ever added. */

@@ -11,7 +11,7 @@
  *     q = board_look(board_of(rank), kind, key, bytes)     the same room of another rank
  *
  * All of it is slow (files are opened and mapped): callers keep the pointers. An area is allocated
- * before anyone sees it and stays where it is until the end of the process. A peer's board is
+ * before anyone sees it and stays where it is until the end (board_leave). A peer's board is
  * opened by name without following links; owner and nonce are checked, and the nonce proves that it
  * is the same memory: on another node there may be a file of the same name. Every number that is
  * read from it is checked against the file's real size. No descriptor is kept.
@@ -74,15 +74,20 @@ _Static_assert(sizeof(struct board_head) <= BOARD_HEAD, "the head's pages");
 struct board_token {
     char name[16]; /* of the file, without its ending; not terminated */
     uint64_t nonce;
-    uint32_t spilled; /* 1: in the spill directory */
+    uint32_t spilled; /* 1: in the spill directory; BOARD_EITHER: not known */
     uint32_t version;
 };
+enum { BOARD_EITHER = 2 };
 
 struct board;
 
 /* Makes the own board in `dir`, or in `spill` (which may be NULL) when that has no room; -errno.
  * `mine` is all zero then. */
 int board_open(struct board_token *mine, const char *dir, const char *spill);
+/* The same where nobody can be told: the token of each rank follows from the job's, which all know,
+ * and `as` is this one's. */
+struct board_token board_token_of(uint64_t job, int32_t rank);
+int board_open_as(const struct board_token *as, const char *dir, const char *spill);
 /* Who has which board; `me` is the own rank. The array is copied. */
 int board_know(const struct board_token *tokens, int32_t count, int32_t me);
 
@@ -97,6 +102,8 @@ const void *board_look(const struct board *board, enum board_kind kind, uint64_t
                        uint32_t *seen);
 /* The nonce of that rank's board, the same on every node; 0: it has none. */
 uint64_t board_nonce(int32_t rank);
+/* Everything is as before board_open; nobody may have a pointer into any board. */
+void board_leave(void);
 
 /* Stores become visible in order: to write to a line that others have read would hold up the news
  * that MPI itself has for them. So the line is fetched ahead. */

@@ -169,6 +169,15 @@ static const struct snapshot *snapshots_of(int32_t world, uint32_t block)
     return LIKELY(s != NULL) ? s : snapshots_slow(world, block);
 }
 
+void carry_leave(void)
+{
+    for (int i = 0; i < BUCKETS; i++)
+        for (struct teller *t = tellers[i]; t; t = t->next) {
+            t->snapshots = NULL;
+            t->seen = 0;
+        }
+}
+
 /* Copies what the slot says; false: it is of another key, or changes. */
 static bool read_slot(const struct carried *slot, uint64_t key, struct carried *c)
 {

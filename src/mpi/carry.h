@@ -77,6 +77,8 @@ bool carry_read(int32_t world, const struct carried *slot, uint64_t key, struct 
 void carry_fetch(const struct snapshot *s);
 /* The same of one that came from another node; NULL: it is not there. */
 void carry_meet_told(const struct path_told *told, int64_t at);
+/* Nothing is known of any board any more. */
+void carry_leave(void);
 /* In place of `at`: the beginning of the communication in progress. */
 static inline int64_t carry_begin(int64_t without)
 {

@@ -77,6 +77,8 @@ bool coll_meet_here(const struct coming *c, struct pairing *x);
 bool coll_meet_hosts(const struct coming *c, struct pairing *x, bool wait);
 /* The root of one that has its data from there was there then. */
 bool coll_meet_root(const struct coming *c, struct pairing *x, const struct meet_slot *root);
+/* Nothing is known of any board any more. */
+void coll_leave(void);
 /* A nonblocking one is complete. */
 void coll_complete(struct pairing *x, const struct pending *p);
 void request_track_collective(struct event *e, const struct coming *c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Communicators and windows: from a rank in one to the rank in MPI_COMM_WORLD. Looked up with
- * local calls on first use, kept until the communicator is freed. Datatype sizes likewise. That it
- * is there, and its id, is known from when it was made (create.c).
+ * local calls on first use, kept until the communicator is freed. That it is there, and its id, is
+ * known from when it was made (create.c).
  *
  * Writers: any thread, under `lock` with MPI_THREAD_MULTIPLE. MPI is asked without the lock: it
  * has locks of its own, and may hold them while a callback of the program frees a communicator. A
@@ -18,7 +18,7 @@
 
 enum { BUCKETS = 1024, INFOS_MAX = 65536 };
 
-uint32_t shim_comm_epoch = 1, shim_type_epoch = 1;
+uint32_t shim_comm_epoch = 1;
 
 static struct comm_info *buckets[BUCKETS];
 static struct comm_info *free_infos, predefined[2];
@@ -190,6 +190,48 @@ static const struct comm_info *known(struct site *site, uintptr_t key)
     return info;
 }
 
+/* ---- a job that was attached to ---- */
+
+/* Nobody has seen how its communicators were made: they are known by their members. Of two that
+ * have the same and are in use, neither can be told from the other. */
+enum { MIXED_MAX = 64 };
+static uint64_t mixed[MIXED_MAX];
+static uint32_t mixed_count;
+
+static bool is_mixed(uint64_t id)
+{
+    bool is = mixed_count == MIXED_MAX; /* there may be more of them */
+    for (uint32_t i = 0; i < mixed_count; i++)
+        is |= mixed[i] == id;
+    return is;
+}
+
+static struct comm_info *with_id(uint64_t id)
+{
+    for (int i = 0; i < BUCKETS; i++)
+        for (struct comm_info *info = buckets[i]; info; info = info->next_free)
+            if (info->id == id)
+                return info;
+    return NULL;
+}
+
+static uint64_t id_by_members(uint64_t id)
+{
+    struct comm_info *other = id && !is_mixed(id) ? with_id(id) : NULL;
+    if (!other)
+        return id && !is_mixed(id) ? id : 0;
+    mixed[mixed_count++] = id;
+    other->id = 0;
+    meet_free(other->meet);
+    other->meet = NULL;
+    streams_mixed(id);
+    __atomic_fetch_add(&shim_comm_epoch, 1, __ATOMIC_RELEASE);
+    epoch_moves();
+    return 0;
+}
+
+/* ---- what is known ---- */
+
 /* Takes over what was found out; two threads may have done so at once. */
 static const struct comm_info *add_filled(struct site *site, const struct comm_info *filled)
 {
@@ -205,6 +247,8 @@ static const struct comm_info *add_filled(struct site *site, const struct comm_i
         info->count = filled->count;
         info->me = filled->me;
         info->filled = true;
+        if (streams_midway && !comm_predefined(info->key))
+            info->id = id_by_members(filled->id);
     }
     remember(site, filled->key, info);
     comms_leave();
@@ -222,6 +266,8 @@ const struct comm_info *comm_of_slow(struct site *site, MPI_Comm comm)
     uint64_t began = clock_now();
     struct comm_info filled = {.key = HANDLE(comm), .me = -1};
     fill_comm(&filled, comm);
+    if (streams_midway)
+        filled.id = comm_id_by_members(comm);
     info = add_filled(site, &filled);
     event_spent_since(site->thread, began);
     errno = saved;
@@ -271,6 +317,17 @@ void comm_forget(uintptr_t key)
     comms_leave();
 }
 
+/* It has another id from now on, and its place is always the same. */
+static void leave_predefined(struct comm_info *info)
+{
+    struct comm_info **at = bucket(info->key), *free = free_infos;
+    while (*at != info)
+        at = &(*at)->next_free;
+    *at = info->next_free;
+    free_info(info);
+    free_infos = free;
+}
+
 void comms_forget(void)
 {
     comms_enter();
@@ -279,8 +336,14 @@ void comms_forget(void)
             next = info->next_free;
             if (shim_multiple) /* a thread may still be in a call that uses it */
                 info->users++;
-            drop(info->key);
+            if (comm_predefined(info->key) && !shim_multiple)
+                leave_predefined(info);
+            else
+                drop(info->key);
         }
+    mixed_count = 0;
+    __atomic_fetch_add(&shim_comm_epoch, 1, __ATOMIC_RELEASE);
+    epoch_moves();
     comms_leave();
 }
 
@@ -416,23 +479,4 @@ const struct comm_info *comm_with_neighbors(struct site *site, MPI_Comm comm)
         errno = saved;
     }
     return info;
-}
-
-void type_forget(void)
-{
-    __atomic_fetch_add(&shim_type_epoch, 1, __ATOMIC_RELEASE);
-    epoch_moves();
-}
-
-uint64_t type_size_slow(struct site *site, MPI_Datatype type)
-{
-    MPI_Count size = 0;
-    if (type == ABI_DATATYPE_NULL) /* of which there are none; to ask for its size is an error */
-        return 0;
-    if (PM(Type_size_x)(type, &size) != MPI_SUCCESS || size < 0)
-        size = 0;
-    site->type = HANDLE(type);
-    site->type_epoch = shim_type_epoch;
-    site->type_size = (uint64_t)size;
-    return site->type_size;
 }

@@ -3,10 +3,56 @@
  * Completion of requests: what was posted is told at the statement that posted it, and the headers
  * of the messages received say how long the call that completes them has waited, and for whom.
  */
+#include "mpi/anchor.h"
 #include "mpi/collective.h"
 #include "mpi/request.h"
 
 #include <errno.h>
+
+/* ---- looking ahead, in a job that was attached to (anchor.h) ---- */
+
+/* Where a message is there when it has come; of a long one only its announcement would be. */
+static bool shows_absence(const struct pending *p)
+{
+    return p && (p->kind == PENDING_RECV || (p->kind == PENDING_RECV_INIT && p->active)) &&
+           !p->listed && p->stream && p->stream->midway && p->bytes <= ANSWER_BYTES &&
+           anchor_due(p->stream);
+}
+
+/* Looks at those in `open`, bit by bit; when each was last not there. Returns those that still are
+ * not. */
+static uint32_t look_once(uint32_t open, const MPI_Request *requests, uint64_t *absent)
+{
+    for (uint32_t left = open; left; left &= left - 1) {
+        int i = __builtin_ctz(left), there = 0;
+        MPI_Status status;
+        uint64_t now = clock_now();
+        if (PM(Request_get_status)(requests[i], &there, &status) != MPI_SUCCESS || there)
+            open &= ~(1u << i);
+        else
+            absent[i] = now;
+    }
+    return open;
+}
+
+void waiting_look(const struct waiting *w, const MPI_Request *requests)
+{
+    uint64_t absent[FAST_REQUESTS] = {0}, until = clock_now() + anchor_patience();
+    uint32_t open = 0;
+    if (w->none || w->count > FAST_REQUESTS)
+        return;
+    for (int i = 0; i < w->count; i++)
+        open |= w->marks[i] && shows_absence(request_find(w->keys[i])) ? 1u << i : 0;
+    while (open && clock_now() < until)
+        open = look_once(open, requests, absent);
+    for (int i = 0; i < w->count; i++) {
+        const struct pending *p = absent[i] ? request_find(w->keys[i]) : NULL;
+        if (p)
+            anchor_absent(p->stream, p->number, absent[i]);
+    }
+}
+
+/* ---- completion ---- */
 
 /* The record to tell of a completion at: the posting statement's in the completing thread; NULL:
  * measurement was off when it was posted. */

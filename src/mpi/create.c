@@ -7,6 +7,7 @@
  */
 #include "mpi/identity.h"
 #include "mpi/shim.h"
+#include "mpi/stream.h"
 
 #include <errno.h>
 
@@ -103,8 +104,27 @@ static uint64_t all_members(MPI_Comm comm, bool remote)
     return hash;
 }
 
+/* In a job that was attached to: a parent's number may have been counted by some ranks and not by
+ * others. What is new is known as what is old, by its members. */
+static bool made_midway(const MPI_Comm *made)
+{
+    if (streams_midway && *made != ABI_COMM_NULL)
+        comm_identify(*made, 0);
+    return streams_midway;
+}
+
+uint64_t comm_id_by_members(MPI_Comm comm)
+{
+    uint64_t one = all_members(comm, false);
+    bool inter = is_inter(comm);
+    uint64_t other = inter ? all_members(comm, true) : 0;
+    return inter && !other ? 0 : identity_old(identity_world(world_nonce), one, other);
+}
+
 void comm_made(MPI_Comm parent, const MPI_Comm *made)
 {
+    if (made_midway(made))
+        return;
     int saved = errno;
     uint64_t number, id = next_of(parent, &number); /* none, if this rank is left out, is one too */
     if (*made != ABI_COMM_NULL) {
@@ -128,6 +148,8 @@ MPI_Comm comm_making(MPI_Comm *made)
 void comm_making_made(int result, MPI_Comm parent, MPI_Comm *made, MPI_Comm before)
 {
     uint64_t number, id;
+    if (result == MPI_SUCCESS && made_midway(made))
+        return;
     if (result == MPI_SUCCESS) {
         id = next_of(parent, &number);
         if (*made != ABI_COMM_NULL)
@@ -139,7 +161,7 @@ void comm_making_made(int result, MPI_Comm parent, MPI_Comm *made, MPI_Comm befo
 
 void comm_made_of_group(MPI_Comm parent, int tag, const MPI_Comm *made)
 {
-    if (*made == ABI_COMM_NULL)
+    if (*made == ABI_COMM_NULL || made_midway(made))
         return;
     int saved = errno;
     uint64_t members = all_members(*made, false);
@@ -155,7 +177,7 @@ void comm_made_of_group(MPI_Comm parent, int tag, const MPI_Comm *made)
 
 void comm_made_between(int tag, const MPI_Comm *made)
 {
-    if (*made == ABI_COMM_NULL)
+    if (*made == ABI_COMM_NULL || made_midway(made))
         return;
     int saved = errno;
     uint64_t ours = all_members(*made, false), theirs = all_members(*made, true);

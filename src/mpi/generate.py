@@ -312,7 +312,7 @@ COMPLETE = """\
         return NEXT(via, {psymbol}, {name})({args});
     struct spending spent = spending_begin(e.thread);
     waiting_begin(&w, e.thread, {count}, {requests}, {status}, {status} == {ignore});
-    event_start(&e);
+{look}    event_start(&e);
     int returned = NEXT(via, {psymbol}, {name})({swapped});
     event_end(&e);
     if (LIKELY(returned == MPI_SUCCESS){if_flag} && !w.none) {{
@@ -333,6 +333,9 @@ COMPLETE = """\
     return returned;
 }}
 """
+
+# In a job that was attached to.
+LOOK = "    if (UNLIKELY(streams_midway))\n        waiting_look(&w, {requests});\n"
 
 # How many requests, which, and if any is complete: how many and which of them.
 SOME = "*outcount, array_of_indices"
@@ -425,7 +428,8 @@ def completion(call, head):
     full = COMPLETE.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args, count=count,
                            requests=requests, status=status, if_flag=if_flag, done=done,
                            test="true" if "test" in call.cls else "false",
-                           swapped=swapped, known=known, ignore=ignore)
+                           swapped=swapped, known=known, ignore=ignore,
+                           look="" if "test" in call.cls else LOOK.format(requests=requests))
     return full + (fast.completion(call, count, requests, status, ignore, known) or "")
 
 

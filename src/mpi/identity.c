@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum kind { KIND_WORLD = 1, KIND_SELF, KIND_CHILD, KIND_MEMBERS, KIND_GROUP, KIND_INTER };
+enum kind { KIND_WORLD = 1, KIND_SELF, KIND_CHILD, KIND_MEMBERS, KIND_GROUP, KIND_INTER, KIND_OLD };
 
 /* Every bit of `value` reaches every bit; equal sequences of values alone give equal results, for
  * all that a job will ever make. */
@@ -47,6 +47,14 @@ uint64_t identity_members(uint64_t before, const int32_t *ranks, int32_t count)
     for (int32_t i = 0; hash && i < count; i++)
         hash = ranks[i] < 0 ? 0 : not_unknown(mix(hash, (uint32_t)ranks[i]));
     return hash;
+}
+
+uint64_t identity_old(uint64_t world, uint64_t one, uint64_t other)
+{
+    if (!world || !one)
+        return 0;
+    uint64_t low = one < other ? one : other, high = one < other ? other : one;
+    return not_unknown(mix(mix(mix(mix(0, KIND_OLD), world), low), high));
 }
 
 /* The counters, chained by hash. What is freed is used again as long as none was refused. */

@@ -36,6 +36,8 @@ uint64_t identity_child(uint64_t parent, uint64_t number, int32_t one, int32_t o
  * any of them is of another world. */
 #define IDENTITY_MEMBERS ((uint64_t)1)
 uint64_t identity_members(uint64_t before, const int32_t *ranks, int32_t count);
+/* One of which nothing but the members is known; `other`: of the other group, or 0. */
+uint64_t identity_old(uint64_t world, uint64_t one, uint64_t other);
 /* The next one made by these members of `parent` with this tag. */
 uint64_t identity_group(uint64_t parent, uint64_t members, int32_t tag);
 /* The next one made between these two groups with this tag; the same whichever comes first. */

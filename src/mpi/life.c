@@ -149,22 +149,19 @@ void life_init_end(int result, int level, void *address, uint32_t call)
     errno = saved;
 }
 
-/* What others have sent or begun before has no header, and nobody knows how much of it is still
- * under way: so there are none at all, and what came between ranks is not told apart. */
 void life_attach(void)
 {
     struct record_header *h = loupe_process.writer.header;
     int level = MPI_THREAD_SINGLE;
     h->mpi_init_begin = clock_now();
-    requests_forget();
-    comms_forget();
+    pair_leave();
     type_forget();
     if (!shim_world_known)
         shim_world_known = PM(Comm_group)(ABI_COMM_WORLD, &shim_world) == MPI_SUCCESS;
     PM(Query_thread)(&level);
     begin_rank(h, level);
-    record_trouble(h, RECORD_TROUBLE_ATTACHED);
     clock_measure(h);
+    record_trouble(h, pair_attach(h) ? RECORD_TROUBLE_MIDWAY : RECORD_TROUBLE_ATTACHED);
     h->mpi_init_end = clock_now(); /* until who has loaded us knows when all ranks are there */
     __atomic_store_n(&h->mpi_phase, RECORD_MPI_INITIALIZED, __ATOMIC_RELEASE);
 }

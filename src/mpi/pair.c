@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "mpi/anchor.h"
 #include "mpi/fast.h"
 
 #include <errno.h>
@@ -225,6 +226,8 @@ bool receiving_begin(struct receiving *r, struct event *e, int source, int tag, 
     if (!r->info || !r->info->id)
         return false;
     uint64_t room = type != ABI_DATATYPE_NULL ? count * type_size(e->site, type) : 0;
+    if (UNLIKELY(streams_midway))
+        r->absent = pair_absent(e, r->info, source, tag, comm, alone);
     if (!shim_multiple) {
         if (room >= ANSWER_BYTES)
             expect_next(r, room);
@@ -273,6 +276,8 @@ static void take_now(struct receiving *r, struct pairing *p, const MPI_Status *s
     struct header h;
     struct stream *s = r->stream;
     uint64_t bytes = abi_status_bytes(status);
+    if (UNLIKELY(r->absent && s && !r->contested))
+        anchor_absent(s, r->number, r->absent);
     bool found = s && pair_take(s, r->number, bytes, &h);
     if (r->contested || (s && s->contested && s->inside)) {
         p->ambiguous++;

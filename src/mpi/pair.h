@@ -40,6 +40,10 @@ static inline bool pair_answers(const struct stream *s, uint64_t room)
 /* In MPI_Init: everybody's board becomes known to everybody. NULL: this rank is not monitored. */
 void pair_open(struct record_header *h);
 void pair_close(void);
+/* Instead, in a job that runs (midway.c): everybody's board follows from the job. False: there are
+ * no headers. What there was of an earlier time is left first. */
+bool pair_attach(const struct record_header *h);
+void pair_leave(void);
 
 /* An event of which nothing is to be recorded because measurement is off; false: it is not that. */
 bool pair_enter(struct event *e, void *frame);
@@ -177,13 +181,28 @@ struct receiving {
     struct stream *stream; /* numbered before the call */
     uint32_t number;
     bool numbered, contested;
-    bool answers; /* its sender may wait for it */
+    bool answers;    /* its sender may wait for it */
+    uint64_t absent; /* midway: there was no message then; 0: not known */
     struct stream spare;
 };
 /* Before the clock starts. True: the message must be matched first (pair_match), for another thread
  * could get it. */
 bool receiving_begin(struct receiving *r, struct event *e, int source, int tag, MPI_Comm comm,
                      uint64_t count, MPI_Datatype type, bool alone);
+/* Before the clock starts, midway: is there no message for a receive that is about to be posted?
+ * Tells the anchor of its stream. */
+void pair_look_posting(struct event *e, int source, int tag, MPI_Comm comm);
+HOT void pair_posting(struct event *e, int source, int tag, MPI_Comm comm)
+{
+    if (UNLIKELY(streams_midway))
+        pair_look_posting(e, source, tag, comm);
+}
+/* The same of a persistent one. */
+void pair_look_starting(struct event *e, const struct pending *p);
+/* The last moment at which there was none; 0: there is one, or nobody wants to know. `patient`: as
+ * it will be waited for anyway, it is looked for for a while. */
+uint64_t pair_absent(struct event *e, const struct comm_info *info, int source, int tag,
+                     MPI_Comm comm, bool patient);
 /* Between the clock and the call. */
 void receiving_answer(struct receiving *r, struct event *e);
 /* Waits until there is a message; as MPI_Mprobe. */

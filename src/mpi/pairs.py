@@ -60,7 +60,7 @@ PAIRS = {
     "sendrecv_replace": both({**SEND_OF, "tag": "sendtag"}, False),
     "isendrecv": both(BOTH_OF, True),
     "isendrecv_replace": both({**SEND_OF, "tag": "sendtag"}, True),
-    "irecv": ("requests_enter();", "", SETTLE,
+    "irecv": ("pair_posting(&e, source, tag, comm);\nrequests_enter();", "", SETTLE,
               IF_DONE + TRACK.format(**SEND_OF) + "\nrequests_leave();"),
     "mprobe": ("", "", SETTLE, IF_DONE + "message_track(*message, comm_of(e.site, comm), status);"),
     "improbe": ("", "", SETTLE, "if (LIKELY(returned == MPI_SUCCESS) && *flag)\n"

@@ -168,6 +168,12 @@ void post_forget(struct post *p)
     free_posts = p;
 }
 
+void posts_forget(void)
+{
+    while (first)
+        post_forget(first);
+}
+
 bool post_match(const struct comm_info *info, int32_t rank, int32_t tag, struct stream *s,
                 uint32_t *number)
 {

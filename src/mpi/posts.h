@@ -56,6 +56,9 @@ void post_free(struct post *p);
 /* Nobody needs it any more. */
 void post_forget(struct post *p);
 
+/* All of them: their requests may have gone while nobody looked. */
+void posts_forget(void);
+
 /* The same for a receive that was posted just now, or a message that was matched: `number` in the
  * stream from `rank` with `tag`. False: not sure. */
 bool post_match(const struct comm_info *info, int32_t rank, int32_t tag, struct stream *s,

@@ -46,17 +46,18 @@ void requests_open(bool multiple)
     shim_requests.fast_count = multiple ? -1 : FAST_REQUESTS;
 }
 
-static void let_go(const struct pending *p);
-
 void requests_forget(void)
 {
     requests_enter();
     for (uint32_t i = 0; i <= shim_requests.mask; i++) {
         struct pending *p = &shim_requests.slots[i];
-        if (p->key)
-            let_go(p);
+        if (p->key && p->info)
+            comm_release(p->info);
+        if (p->key && p->listed && p->post)
+            post_forget(p->post); /* its handle may mean nothing by now: MPI is not asked */
         *p = (struct pending){0};
     }
+    posts_forget();
     shim_requests.used = 0;
     requests_leave();
 }
@@ -224,7 +225,8 @@ void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
     if (kind == PENDING_RECV) {
         post(&new, info, request);
         answer(e, &new);
-        new.bytes = 0; /* what arrives counts, not the room for it */
+        if (!streams_midway)
+            new.bytes = 0; /* what arrives counts, not the room for it */
         if (new.rank >= 0 && e->site->comm_info == info) {
             event_near_peer(e->site, rank, new.rank, RECORD_RECEIVED);
             if (!new.listed && stream_kept(new.stream))
@@ -284,6 +286,8 @@ struct stream *request_publish(struct event *e, MPI_Request request)
 {
     const struct pending *p = find_now(request);
     struct stream spare, *s = NULL;
+    if (UNLIKELY(streams_midway) && p && p->kind == PENDING_RECV_INIT)
+        pair_look_starting(e, p);
     if (p && p->kind == PENDING_SEND_INIT && p->info && p->tag >= 0)
         s = stream_to(p->info->id, p->rank, p->tag, &spare);
     if (s)

@@ -257,6 +257,90 @@ enum ring_result ring_take_slow(struct ring_in *r, uint32_t key, enum ring_order
     return done ? result : missed(r);
 }
 
+/* ---- midway ---- */
+
+static void catch_up(struct ring_in *r)
+{
+    for (int tries = 0; tries < 2 * RING_SLOTS; tries++) {
+        uint64_t n = r->newest + 1, newest;
+        enum slot_state state = state_of(&r->slots[n % RING_SLOTS], n, &newest);
+        if (state == SLOT_NOT_YET)
+            break;
+        r->newest = state == SLOT_THERE ? n : newest - 1; /* that one may still be in the making */
+    }
+}
+
+/* Goes back from the newest. */
+struct looking_back {
+    uint64_t n;      /* slot to be looked at next, */
+    uint64_t end;    /* down to this one */
+    uint64_t oldest; /* when the last one began that was looked at */
+    bool lost;       /* there were older ones */
+};
+
+/* The next older header of the stream that has this key; its number there, 0: no more. */
+static uint32_t look_back(struct ring_in *r, struct looking_back *l, uint32_t key, struct header *h,
+                          uint32_t *size)
+{
+    while (l->n > l->end) {
+        uint64_t n = l->n--, newest;
+        const struct ring_slot *s = &r->slots[n % RING_SLOTS];
+        enum slot_state state = state_of(s, n, &newest);
+        uint32_t stream = s->stream, has = s->key;
+        if (state == SLOT_OVERRUN || (state == SLOT_THERE && !ring_copy(s, n, h, size))) {
+            l->lost = true;
+            l->n = l->end;
+        } else if (state == SLOT_THERE) {
+            l->oldest = (uint64_t)h->begin;
+            if (has == key)
+                return stream;
+        }
+    }
+    return 0;
+}
+
+static struct looking_back look_from_newest(struct ring_in *r)
+{
+    catch_up(r);
+    struct looking_back l = {.n = r->newest, .oldest = UINT64_MAX};
+    l.lost = r->newest > RING_SLOTS;
+    l.end = l.lost ? r->newest - RING_SLOTS : 0;
+    return l;
+}
+
+int64_t ring_begun(struct ring_in *r, uint32_t key, uint64_t until)
+{
+    struct header h;
+    uint32_t size, lowest = 0;
+    if (!seen(r))
+        return 0;
+    struct looking_back l = look_from_newest(r);
+    for (uint32_t stream; (stream = look_back(r, &l, key, &h, &size)); lowest = stream)
+        if ((uint64_t)h.begin <= until)
+            return stream;
+    if (!l.lost)
+        return 0;
+    return lowest && l.oldest <= until ? (int64_t)lowest - 1
+                                       : -1; /* what was overwritten began before */
+}
+
+enum ring_result ring_find(struct ring_in *r, uint32_t key, uint32_t stream, uint64_t bytes,
+                           struct header *h)
+{
+    uint32_t size;
+    bool later = false;
+    if (!seen(r))
+        return RING_NONE;
+    struct looking_back l = look_from_newest(r);
+    for (uint32_t number; (number = look_back(r, &l, key, h, &size)); later = true) {
+        if (number == stream)
+            return size == ring_size(bytes) ? RING_FOUND : RING_NONE;
+        if ((int32_t)(number - stream) < 0)
+            return later ? RING_LOST : RING_NONE;
+    }
+    return later || l.lost ? RING_LOST : RING_NONE;
+}
+
 bool ring_withdraw(struct ring_out *r)
 {
     if (r->next < 2)

@@ -76,7 +76,7 @@ struct ring_in {
     bool partial;                  /* some of its messages have no header at all */
     bool far;                      /* from another node: `slots` are ours, filled by ring_arrive */
     uint8_t patience;              /* far: how often waiting may still be in vain */
-    uint64_t newest;               /* far: the last that has come */
+    uint64_t newest;               /* far: the last that has come; midway: that was seen */
     const struct snapshot *expect; /* that comes with the next header, likely; NULL: none does */
     int32_t rank, me;
     uint32_t seen;               /* of the sender's board */
@@ -198,6 +198,19 @@ HOT enum ring_result ring_take(struct ring_in *r, uint32_t key, uint32_t stream,
 
 /* The path that belongs to a header that was taken from `r`, if it says that there is one. */
 void ring_meet_path(struct ring_in *r, const struct header *h, int64_t at);
+
+/*
+ * Of a rank that was attached to in mid-run (anchor.h), headers are looked for by number alone,
+ * from the newest on backwards: nobody knows which of the older ones are still to be taken.
+ *
+ * The number in its stream of the last header that began by `until`; 0: none has; -1: it cannot be
+ * said any more.
+ */
+int64_t ring_begun(struct ring_in *r, uint32_t key, uint64_t until);
+/* RING_LOST: overwritten. RING_NONE: it was not published yet, or is of another size; so whoever
+ * asks has got its message has counted wrongly. */
+enum ring_result ring_find(struct ring_in *r, uint32_t key, uint32_t stream, uint64_t bytes,
+                           struct header *h);
 
 /* The header that was published last is of a message that was not sent after all. */
 bool ring_withdraw(struct ring_out *r);

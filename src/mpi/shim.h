@@ -115,6 +115,8 @@ void comm_made_unknown(const MPI_Comm *made);
  * later, but written by then, or else its id stays unknown. */
 MPI_Comm comm_making(MPI_Comm *made);
 void comm_making_made(int result, MPI_Comm parent, MPI_Comm *made, MPI_Comm before);
+/* Of one that nobody has seen being made: the same for all that have the same members. */
+uint64_t comm_id_by_members(MPI_Comm comm);
 /* MPI_COMM_WORLD and MPI_COMM_SELF, which nobody makes, have an id; 0 for others. */
 bool comm_predefined(uintptr_t key);
 uint64_t comm_predefined_id(uintptr_t key);
@@ -291,6 +293,8 @@ void waiting_begin(struct waiting *w, struct thread *t, int count, const MPI_Req
  */
 void waiting_done(struct waiting *w, struct event *e, int count, const int *indices,
                   const MPI_Status *statuses, bool test);
+/* Before a call that waits, in a job that was attached to: which of them have no message yet. */
+void waiting_look(const struct waiting *w, const MPI_Request *requests);
 /* A Test found nothing. */
 void waiting_tested(struct waiting *w);
 /* Forgets the requests that are complete although the call failed: their handles will mean others.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mpi/stream.h"
 
+#include "mpi/anchor.h"
 #include "runtime/process.h"
 
 #include <errno.h>
@@ -15,11 +16,12 @@ struct streams {
     void **rings; /* struct ring_out or ring_in, made at the first use */
 };
 
-bool streams_multiple;
+bool streams_multiple, streams_midway;
 int32_t streams_self = INT32_MIN;
 static struct streams out, in;
 static int32_t ranks, own_rank;
 static uint32_t lock;
+static char no_ring; /* asked for, and there is no room */
 
 int streams_open(int32_t count, int32_t me, bool multiple)
 {
@@ -33,6 +35,68 @@ int streams_open(int32_t count, int32_t me, bool multiple)
     streams_multiple = multiple;
     ranks = count;
     return 0;
+}
+
+/* Left over from the last time, to be used again. */
+static struct stream *free_streams;
+static struct free_ring {
+    struct free_ring *next;
+} * free_rings;
+enum {
+    RING_BYTES = sizeof(struct ring_in) > sizeof(struct ring_out) ? sizeof(struct ring_in)
+                                                                  : sizeof(struct ring_out)
+};
+
+int streams_open_midway(int32_t count, int32_t me)
+{
+    int error = streams_open(count, me, false);
+    streams_midway = !error;
+    return error;
+}
+
+static void leave(struct streams *way)
+{
+    for (int32_t i = 0; i < ranks; i++)
+        if (way->rings[i] && way->rings[i] != &no_ring) {
+            struct free_ring *r = way->rings[i];
+            r->next = free_rings;
+            free_rings = r;
+        }
+    for (int i = 0; i < BUCKETS; i++)
+        for (struct stream *s = way->buckets[i], *next; s; s = next) {
+            next = s->next;
+            s->next = free_streams;
+            free_streams = s;
+        }
+    memset(way, 0, sizeof *way);
+}
+
+void streams_leave(void)
+{
+    void **rings = out.rings;
+    leave(&out);
+    leave(&in);
+    anchors_leave();
+    pages_free(rings, 2 * (size_t)ranks * sizeof *rings);
+    ranks = 0;
+    streams_self = INT32_MIN;
+    streams_midway = false;
+}
+
+void streams_mixed(uint64_t comm)
+{
+    for (int i = 0; i < BUCKETS; i++)
+        for (struct stream *s = in.buckets[i]; s; s = s->next)
+            if (s->comm == comm && s->midway)
+                anchor_mixed(s);
+}
+
+static void *new_ring(void)
+{
+    struct free_ring *r = free_rings;
+    if (r)
+        free_rings = r->next;
+    return r ? (void *)r : arena_alloc(RING_BYTES);
 }
 
 void streams_alone(void)
@@ -56,7 +120,7 @@ static void *new_ring_out(int32_t rank)
     void *slots = NULL;
     if (here)
         slots = board_area(BOARD_RING, (uint64_t)rank, RING_SLOTS * sizeof(struct ring_slot));
-    struct ring_out *r = slots || far ? arena_alloc(sizeof *r) : NULL;
+    struct ring_out *r = slots || far ? new_ring() : NULL;
     if (r)
         *r = (struct ring_out){.slots = slots,
                                .next = 1,
@@ -73,7 +137,7 @@ static void *new_ring_in(int32_t rank)
     struct ring_slot *slots = NULL;
     if (!here && ring_carrier && ring_carrier->from(rank))
         slots = pages_alloc(RING_SLOTS * sizeof *slots);
-    struct ring_in *r = here || slots ? arena_alloc(sizeof *r) : NULL;
+    struct ring_in *r = here || slots ? new_ring() : NULL;
     if (r)
         ring_open_in(r, rank, own_rank, slots);
     return r;
@@ -82,12 +146,11 @@ static void *new_ring_in(int32_t rank)
 /* Asked for once only: where there was no room there will be none. */
 static void *ring_of(struct streams *way, int32_t rank)
 {
-    static char none;
     if (!way->rings[rank]) {
         void *r = way == &out ? new_ring_out(rank) : new_ring_in(rank);
-        way->rings[rank] = r ? r : &none;
+        way->rings[rank] = r ? r : &no_ring;
     }
-    return way->rings[rank] == &none ? NULL : way->rings[rank];
+    return way->rings[rank] == &no_ring ? NULL : way->rings[rank];
 }
 
 static void fill(struct stream *s, struct streams *way, uint64_t comm, int32_t rank, int32_t tag)
@@ -100,7 +163,17 @@ static void fill(struct stream *s, struct streams *way, uint64_t comm, int32_t r
     } else {
         s->in = ring_of(way, rank);
         s->far = s->in && s->in->far;
+        if (streams_midway)
+            anchor_begin(s);
     }
+}
+
+static struct stream *new_stream(void)
+{
+    struct stream *s = free_streams;
+    if (s)
+        free_streams = s->next;
+    return s ? s : arena_alloc(sizeof *s);
 }
 
 static struct stream *find(struct streams *way, uint64_t comm, int32_t rank, int32_t tag,
@@ -114,7 +187,9 @@ static struct stream *find(struct streams *way, uint64_t comm, int32_t rank, int
     fill(spare, way, comm, rank, tag);
     if (!spare->out)
         return NULL;
-    s = way->count < STREAMS_MAX ? arena_alloc(sizeof *s) : NULL;
+    s = way->count < STREAMS_MAX ? new_stream() : NULL;
+    if (!s && streams_midway)
+        return NULL;
     if (!s) {
         spare->loose = true;
         return spare;
@@ -123,6 +198,7 @@ static struct stream *find(struct streams *way, uint64_t comm, int32_t rank, int
     s->next = *at;
     *at = s;
     way->count++;
+    anchors_wanted += s->midway;
     return s;
 }
 
@@ -231,6 +307,8 @@ void stream_withdraw_far(struct stream *s)
 enum ring_result stream_take_slow(struct stream *s, uint32_t number, uint64_t bytes,
                                   struct header *h)
 {
+    if (s->midway)
+        return anchor_take(s, number, bytes, h);
     enum ring_order order = s->loose ? RING_BY_ORDER : RING_BY_NUMBER;
     enum ring_result result = ring_take_slow(s->in, s->key, order, number - s->unsent, bytes, h);
     if (result == RING_NONE)

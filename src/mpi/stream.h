@@ -22,6 +22,15 @@
 
 enum { STREAMS_MAX = 4096 };
 
+/* Of a stream that was there before it was counted (anchor.h). */
+struct anchor {
+    int32_t low, high; /* between these is how many more receives than headers were counted */
+    uint8_t votes;     /* how often `high` was found */
+    uint8_t doubts;    /* how often in a row what was found was below `low` */
+    bool known;        /* both are the same, and that is it */
+    bool mixed;        /* it is of several communicators: never known */
+};
+
 struct stream {
     uint32_t key;
     uint32_t count; /* published; or numbers given to receives */
@@ -36,7 +45,9 @@ struct stream {
     /* With MPI_THREAD_MULTIPLE: threads inside a blocking receive of it; more than one at once, so
      * that their order is not known. */
     bool contested;
+    bool midway; /* of receives: began in mid-run (anchor.h); `unsent` is 1 then, whatever else */
     uint32_t inside;
+    struct anchor anchor;
     uint64_t comm;
     struct stream *next;
 };
@@ -44,6 +55,13 @@ struct stream {
 /* `ranks` of the world; once, after board_know. */
 int streams_open(int32_t ranks, int32_t me, bool multiple);
 extern bool streams_multiple;
+/* Instead: of a job that was attached to. None is loose then: those beyond the cap have no headers.
+ * Again after streams_leave, when nobody has a stream any more. */
+int streams_open_midway(int32_t ranks, int32_t me);
+void streams_leave(void);
+extern bool streams_midway;
+/* What is known of this communicator's messages is of two: no header is taken any more. */
+void streams_mixed(uint64_t comm);
 /*
  * One thread alone calls MPI: what it sends to itself has neither header nor stream, and misses
  * none, for its delay is the receiver's own and its path too. `streams_self` is its rank of the
@@ -90,7 +108,7 @@ HOT void stream_publish(struct stream *s, uint64_t begin, int64_t delay, uint32_
 /* May who asked for it keep it, to go the short way with it? That one is for rings at hand. */
 static inline bool stream_kept(const struct stream *s)
 {
-    return !s || (!s->loose && !s->far);
+    return !s || (!s->loose && !s->far && !s->midway);
 }
 
 /* The number of the next receive from it. */

@@ -43,8 +43,8 @@ static const struct trouble troubles[] = {
      "others is not taken out",
      NULL},
     {RECORD_TROUBLE_ATTACHED,
-     ": attached to while running: waiting is not told from transfer, and what monitoring cost "
-     "others is not taken out",
+     ": attached to while running, with several threads in MPI or without room for headers: "
+     "waiting is not told from transfer, and what monitoring cost others is not taken out",
      NULL},
     {RECORD_TROUBLE_COMMS, ": too many communicators at once, some peers are summed up as others",
      NULL},
@@ -145,7 +145,11 @@ static void set_totals(struct run_rank *rank, const struct collect_totals *total
 /* What it means for the numbers. */
 #define UNPAIRED                                                                                   \
     ", so waiting for them counts as transfer and their senders' delay stays in the times"
-#define MISSING   ": messages came without their header" UNPAIRED
+#define MISSING ": messages came without their header" UNPAIRED
+#define MIDWAY                                                                                     \
+    ": attached to while running: messages that were under way, or whose order was not yet "       \
+    "known, "                                                                                      \
+    "came without their header" UNPAIRED
 #define AMBIGUOUS ": messages whose header could not be told from others" UNPAIRED
 
 static void add_notes(struct notes *notes, const struct member *m, const struct run_rank *rank,
@@ -167,7 +171,9 @@ static void add_notes(struct notes *notes, const struct member *m, const struct 
     if (h->dropped_events)
         notes_add(notes, rank, ": events of threads without a record were not counted",
                   ": events of threads without a record were not counted", NULL, h->dropped_events);
-    if (totals->missing && !(h->trouble & RECORD_TROUBLE_ATTACHED)) /* that says it already */
+    if (h->trouble & RECORD_TROUBLE_MIDWAY)
+        notes_add(notes, rank, MIDWAY, MIDWAY, NULL, totals->missing);
+    else if (totals->missing && !(h->trouble & RECORD_TROUBLE_ATTACHED)) /* that says it already */
         notes_add(notes, rank, MISSING, MISSING, NULL, totals->missing);
     if (totals->ambiguous)
         notes_add(notes, rank, AMBIGUOUS, AMBIGUOUS, NULL, totals->ambiguous);

@@ -21,13 +21,13 @@ TIMES = int(os.environ.get("LOUPE_TEST_ATTACHES", "6"))
 
 
 class Job:
-    """The program attached.c, which does as files in a directory say."""
+    """The program attached.c, or another that does as files in a directory say."""
 
-    def __init__(self, ranks=RANKS, before=()):
+    def __init__(self, ranks=RANKS, before=(), program="attached", args=(str(ROUNDS),)):
         self.directory = tempfile.mkdtemp(dir=lt.TMP)
         self.ranks = ranks
-        self.process = lt.start([*before, *lt.mpirun(ranks), lt.built("attached"), self.directory,
-                                 str(ROUNDS), lt.built("callee1")])
+        self.process = lt.start([*before, *lt.mpirun(ranks), lt.built(program), self.directory,
+                                 *args, lt.built("callee1")])
         lt.ok(self.sees("ready"), "the program runs")
 
     def tell(self, *names):
@@ -56,8 +56,9 @@ def loupe(*words):
 class Attached:
     """`loupe attach` beside a job, until it is told to let go."""
 
-    def __init__(self, pid, *options):
+    def __init__(self, pid, *options, source="attached.c"):
         self.file = lt.run_file()
+        self.source = source
         self.process = lt.start([lt.LOUPE, "attach", str(pid), "-o", self.file, *options])
         self.job = None
         self.text = ""
@@ -74,7 +75,12 @@ class Attached:
     def result(self):
         result = lt.finish(self.process)
         result.err = self.text + result.err
-        return lt.Run(result, self.file, "attached.c")
+        return lt.Run(result, self.file, self.source)
+
+    def live(self):
+        """What loupe top has of it."""
+        top = loupe("top", self.job or "none", "--once", "--json")
+        return lt.Report(json.loads(top.out), self.source) if top.code == 0 else None
 
 
 def expect_rounds(run, rounds, what):
@@ -126,6 +132,47 @@ def exact():
     lt.equal(loupe("ps", "--json").out.strip(), "[]", "nothing is monitored any more")
     job.end("attached to and let go")
     lt.equal(lt.left_behind(), [], "no segment is left behind")
+
+
+def waiting_of(run, *markers, rank=0):
+    """Of these statements of a rank: the share of their time that is waiting, and all waiting."""
+    found = [r for m in markers for r in (run.at(m) or {"ranks": []})["ranks"] if r["rank"] == rank]
+    sync, time_s = (sum(r[field] for r in found) for field in ("sync_s", "time_s"))
+    return (sync / time_s if time_s else 0), sync
+
+
+def late_by(rounds):
+    """Waiting begins to be seen soon after the job is attached to, with messages under way then:
+    rank 1 is late, by 2 ms each time. A header of the message before would explain none of it."""
+    def enough():
+        live = attached.live()
+        return live and (live.at("send") or {"count": 0})["count"] >= rounds
+
+    job = Job(2, program="midway", args=("2",))
+    attached = Attached(job.process.pid, source="midway.c")
+    lt.ok(attached.job, "it is attached to", attached.text)
+    job.tell("go")
+    lt.ok(lt.wait_for(enough, 60, 0.2), "messages come")
+    run = attached.interrupt()
+    headers = run.data["run"]["headers"]
+    lt.ok(3 <= headers["missing"] <= 3 + rounds // 4 and headers["paired"] >= rounds // 2 and
+          headers["ambiguous"] == 0, "all but the first messages have their header", headers)
+    share, sync = waiting_of(run, "recv", "wait")
+    lt.ok(share > 0.5 and sync > 0.001 * rounds / 2, "rank 0 waits for them", share, sync)
+    late = [w for w in run.data["waits"] if w.get("rank") == 0] or run.data["waits"]
+    lt.ok(late, "the report says who is waited for", run.data["waits"])
+    for _ in range(TIMES // 2):  # in mid-run, now with messages under way or without
+        run = Attached(job.process.pid, "--for", "0.6", "--quiet", source="midway.c").result()
+        share, sync = waiting_of(run, "recv", "wait")
+        headers = run.data["run"]["headers"]
+        lt.note(f"{headers} {share:.2f}")
+        lt.ok(headers["paired"] < 10 or share > 0.3, "attached to again, the same is seen", headers,
+              share)
+    job.end("attached to with messages under way")
+
+
+def late():
+    late_by(60)
 
 
 def to_the_end():
@@ -249,4 +296,4 @@ def refusals():
     job.end("refused")
 
 
-lt.main(exact, to_the_end, later_library, again_and_again, silence, refusals)
+lt.main(exact, late, to_the_end, later_library, again_and_again, silence, refusals)
