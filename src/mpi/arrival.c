@@ -6,6 +6,7 @@
  */
 #include "mpi/board.h"
 #include "mpi/collective.h"
+#include "mpi/instance.h"
 #include "mpi/request.h"
 #include "mpi/word.h"
 
@@ -129,7 +130,7 @@ uint32_t coll_tell_path(struct thread *t, const struct meet *m, uint64_t number)
     if (!area || !own_paths || !carry_now(t, -1, &c))
         return 0;
     carry_write(&own_paths[(size_t)(m->own - area->slots[0]) + meet_at(number)],
-                meet_key(m->id, number), &c);
+                meet_key(m->own_id, number), &c);
     return MEET_PATH;
 }
 
@@ -154,16 +155,18 @@ static struct comm_info *known(struct site *site, MPI_Comm comm)
     const struct comm_info *info = comm_as_parent(comm);
     bool there = info && info->id;
     comms_leave();
+    there |= streams_midway && comm != ABI_COMM_NULL; /* those that nobody saw being made */
     return there ? (struct comm_info *)comm_of_slow(site, comm) : NULL;
 }
 
 static struct meet *meet_of(struct comm_info *info)
 {
     int saved = errno;
-    if (streams_midway)
-        return NULL;
-    if (!info->meet && info->id && info->count > 0)
+    if (!info->meet && info->id && info->count > 0 && (!streams_midway || info->me >= 0)) {
         info->meet = meet_new(info->id, info->map, info->count, info->me);
+        if (info->meet && streams_midway)
+            info->collectives = instance_open(info->meet);
+    }
     if (info->meet) {
         meet_take_ring(info->meet);
         word_hosts(info->meet);
@@ -194,8 +197,13 @@ void coll_come(struct coming *c, struct site *site, MPI_Comm comm, enum coll_kin
         info = come_slow(site, comm, kind);
     *c = (struct coming){.info = info, .kind = (uint16_t)kind, .root = root};
     if (LIKELY(info != NULL)) {
-        c->number = ++info->collectives;
         c->meet = info->meet;
+        if (UNLIKELY(c->meet && c->meet->midway)) {
+            struct spending looking = spending_begin(site->thread);
+            info->collectives += (uint64_t)instance_come(c->meet, clock_now());
+            spending_end(site->thread, &looking);
+        }
+        c->number = ++info->collectives;
     }
 }
 
@@ -267,8 +275,8 @@ static void meet_others(const struct coming *c, struct pairing *x, bool wait)
 {
     bool alone = c->info && c->info->count == 1 && c->info->me == 0;
     int64_t ideal = x->meeting.ideal;
-    if (!alone &&
-        (!c->meet || !(c->meet->hosts ? coll_meet_hosts(c, x, wait) : coll_meet_here(c, x))))
+    if (!alone && (!c->meet || (c->meet->midway && !c->meet->anchored) ||
+                   !(c->meet->hosts ? coll_meet_hosts(c, x, wait) : coll_meet_here(c, x))))
         x->uncertain = 1;
     if (x->meeting.ideal != ideal && c->kind != COLL_FROM_ROOT)
         x->transfer = 0; /* there was that of a message, perhaps */
@@ -302,6 +310,12 @@ void coll_go(struct coming *c, struct event *e, uint64_t bytes)
     int64_t cost = spent(e->thread, e->now, searches) - (*e->thread->delay - known);
     pairing_settle(e, &x);
     event_spent(e->thread, cost); /* part of what comes after */
+    if (UNLIKELY(c->meet && c->meet->midway && c->kind == COLL_ALL && bytes)) {
+        struct spending looking = spending_begin(e->thread);
+        const struct meet_waited w = {c->number, e->begin, e->now, coll_call(e)};
+        c->info->collectives += (uint64_t)instance_end(c->meet, &w);
+        spending_end(e->thread, &looking);
+    }
 }
 
 /* ---- nonblocking ones ---- */

@@ -5,8 +5,9 @@
  *     coll_come(&c, site, comm, kind, root)     before the clock starts
  *     coll_begin(&c, &e)                        after it has started: this rank is there
  *     ... the call ...
- *     coll_go(&c, &e, bytes)                    settles the event: the others are met
- *     coll_failed(&c, &e, returned)             instead, when it went wrong
+ *     coll_go(&c, &e, bytes)                    settles the event: the others are met. Bytes, where
+ *                                               each waits for all: 0 if it is not sure that it
+ * does coll_failed(&c, &e, returned)             instead, when it went wrong
  *
  * Every collective that passes here is counted, recorded or not and whoever calls it: one rank,
  * where measurement is off, cannot tell MPI's own from the program's, and would count what another
@@ -15,6 +16,7 @@
 #ifndef LOUPE_MPI_COLLECTIVE_H
 #define LOUPE_MPI_COLLECTIVE_H
 
+#include "mpi/instance.h"
 #include "mpi/meet.h"
 #include "mpi/pair.h"
 
@@ -57,12 +59,21 @@ HOT uint32_t coll_statement(struct thread *t, const struct site *site, const str
     return UNLIKELY(t->path) ? site->index | coll_tell_path(t, m, number) : site->index;
 }
 
+/* For instance.h. */
+static inline uint32_t coll_call(const struct event *e)
+{
+    bool known = pair_seen(e) && e->site != e->thread->others;
+    return known ? e->site->record->call + 1u : 0;
+}
+
 /* Other hosts are told that all of this one are there, if they are; the event begins after that. */
 void coll_tell_hosts(const struct coming *c, struct event *e);
 
 static inline void coll_begin(const struct coming *c, struct event *e)
 {
     if (c->meet) {
+        if (UNLIKELY(c->meet->midway))
+            instance_begin(c->meet, c->number, coll_call(e));
         meet_write(c->meet, c->number, e->begin, delay_told(e->thread, e->before),
                    coll_statement(e->thread, e->site, c->meet, c->number));
         if (UNLIKELY(c->meet->hosts != NULL))
@@ -89,7 +100,7 @@ HOT struct meet *short_meet(const struct site *site, MPI_Comm comm)
 {
     const struct comm_info *info = site->comm_info;
     if (UNLIKELY((MPI_Comm)site->comm != comm || !info || !info->meet || !info->meet->own ||
-                 info->meet->hosts))
+                 info->meet->full))
         return NULL;
     return info->meet;
 }

@@ -44,6 +44,9 @@ COLLECTIVE = """\
 }}
 """
 
+# Where it is sure that each waits for all: it has got something of everybody's.
+SURE = {"barrier": "1", "allreduce": "N(count) * S(datatype)"}
+
 # Classes that tell of many peers: how long that takes is measured.
 MANY = {"alltoall", "alltoallv", "alltoallw", "neighbor_allgather", "neighbor_allgatherv",
         "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw"}
@@ -59,7 +62,7 @@ def after(call, counted):
     if counted:
         lines = "".join(f"    {line}\n" for line in counted.split("\n"))
         counted = f"\nif (pair_seen(&e)) {{\n{lines}}}"
-    return "coll_go(&c, &e, 0);" + counted
+    return f"coll_go(&c, &e, {SURE.get(call.cls, '0')});" + counted
 
 
 def wrapper(call, head, then, made):

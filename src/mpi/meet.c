@@ -32,7 +32,7 @@ struct meet *meet_new(uint64_t id, const int32_t *map, int32_t count, int32_t me
     struct meet *m = pages_alloc(bytes_of(count));
     if (!m)
         return NULL;
-    m->id = id;
+    m->id = m->own_id = id;
     m->count = count;
     m->me = me;
     for (int32_t i = 0; i < count; i++)
@@ -91,13 +91,15 @@ bool meet_take_ring(struct meet *m)
     if (ring < MEET_RINGS) {
         owners[ring] = m;
         m->own = area->slots[ring];
+        for (uint32_t i = 0; m->midway && i < MEET_SLOTS; i++) /* others search it */
+            __atomic_store_n(&m->own[i].key, 0, __ATOMIC_RELEASE);
         __atomic_store_n(&area->ids[ring], m->id, __ATOMIC_RELEASE);
     }
     slow_unlock(&lock);
     return m->own;
 }
 
-static const struct meet_slot *ring_of(int32_t world, uint64_t id)
+const struct meet_slot *meet_ring_of(int32_t world, uint64_t id)
 {
     const struct meet_area *area = world >= 0 ? meet_area_of(world) : NULL;
     for (uint32_t i = 0; area && i < MEET_RINGS; i++)
@@ -118,7 +120,7 @@ bool meet_see_slow(struct meet *m, int32_t rank, uint64_t number, uint64_t now,
     if (number & (((uint64_t)1 << member->tries) - 1))
         return false;
     __atomic_fetch_add(&meet_searches, 1, __ATOMIC_RELAXED);
-    const struct meet_slot *ring = ring_of(member->world, m->id);
+    const struct meet_slot *ring = meet_ring_of(member->world, m->id);
     if (!ring) {
         member->tries += member->tries < TRIES_MOST;
         member->ring = meet_nowhere;
@@ -133,7 +135,7 @@ bool meet_join_world(uint64_t id, int32_t world, uint64_t number, uint64_t now,
                      struct meeting *meeting)
 {
     struct meet_slot seen;
-    const struct meet_slot *ring = ring_of(world, id);
+    const struct meet_slot *ring = meet_ring_of(world, id);
     if (!ring || !meet_read(ring, number, meet_key(id, number), now, &seen))
         return false;
     meet_join_seen(&seen, id, world, ring, number, seen.begin, meeting);
@@ -147,7 +149,7 @@ static bool glimpse(struct meet *m, int32_t rank, uint64_t number, uint64_t now,
     uint64_t key = meet_key(m->id, number);
     if (meet_read(m->members[rank].ring, number, key, now, seen))
         return true;
-    const struct meet_slot *ring = ring_of(m->members[rank].world, m->id);
+    const struct meet_slot *ring = meet_ring_of(m->members[rank].world, m->id);
     return ring && meet_read(ring, number, key, now, seen);
 }
 

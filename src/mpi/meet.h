@@ -41,7 +41,7 @@ struct meet_slot {
     uint64_t begin; /* real, in ticks */
     int64_t delay;  /* in ticks */
     uint32_t statement;
-    uint32_t spare;
+    uint32_t spare; /* midway: which call it is, and how long it took (instance.h) */
 };
 _Static_assert(sizeof(struct meet_slot) == 32, "two to a cache line");
 
@@ -79,18 +79,31 @@ struct meet_hosts {
     struct meet_host host[]; /* the others */
 };
 
+/* A collective that has ended here, in which each waited for all; number 0: none. */
+struct meet_waited {
+    uint64_t number, begin, end;
+    uint32_t call;
+};
+
 /* A communicator, privately. */
 struct meet {
     uint64_t id;
+    uint64_t own_id;          /* in the keys of our own slots: the same, once numbers agree */
     struct meet_slot *own;    /* NULL: no ring */
     uint64_t last;            /* number of the last that was written */
     uint64_t last_seen;       /* the same when rings were last taken away */
     int32_t count, me;        /* members; -1: not among them (intercommunicator) */
+    bool full;                /* there is no short way: several hosts, or midway */
     struct learnt cost;       /* of meeting all */
     struct meet_hosts *hosts; /* NULL: all members are on this one, or cannot be heard of */
     /* Rooted ones: the least that it has taken from when all were there whom the data come from,
      * by power of two of the size, at those who receive [0] and those who only send [1]. */
     uint32_t least[2][MEET_SIZES];
+    /* In a job that was attached to (instance.h): */
+    bool midway, anchored; /* numbers are to be found out, and are known */
+    uint8_t agreed;        /* how often this was found: */
+    int64_t differs;       /* by how much ours are too small */
+    struct meet_waited waited;
     struct meet_member members[];
 };
 
@@ -99,6 +112,9 @@ struct meet_area *meet_area_own(void);
 const struct meet_area *meet_area_of(int32_t world);
 
 extern const struct meet_slot meet_nowhere[MEET_SLOTS];
+
+/* The ring of a rank of the world for this communicator; NULL: not found. */
+const struct meet_slot *meet_ring_of(int32_t world, uint64_t id);
 
 /* Moves on when something was looked for that is mostly at hand. */
 extern uint32_t meet_searches;
@@ -134,7 +150,7 @@ static inline void meet_write(struct meet *m, uint64_t number, uint64_t begin, i
     __atomic_store_n(&s->begin, begin, __ATOMIC_RELAXED);
     __atomic_store_n(&s->delay, delay, __ATOMIC_RELAXED);
     __atomic_store_n(&s->statement, statement, __ATOMIC_RELAXED);
-    __atomic_store_n(&s->key, meet_key(m->id, number), __ATOMIC_RELEASE);
+    __atomic_store_n(&s->key, meet_key(m->own_id, number), __ATOMIC_RELEASE);
     line_fetch(&m->own[meet_at(number + 1)]);
 }
 

@@ -93,6 +93,7 @@ void word_hosts(struct meet *m)
         h->members = (int32_t *)((char *)h + hosts);
         fill(h, m, number, mine);
         m->hosts = h;
+        m->full = true;
     } else {
         pages_free(h, bytes);
     }
