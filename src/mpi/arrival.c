@@ -273,10 +273,11 @@ bool coll_meet_here(const struct coming *c, struct pairing *x)
  * hosts. */
 static void meet_others(const struct coming *c, struct pairing *x, bool wait)
 {
+    const struct meet *meet = c->info ? c->meet : NULL;
     bool alone = c->info && c->info->count == 1 && c->info->me == 0;
     int64_t ideal = x->meeting.ideal;
-    if (!alone && (!c->meet || (c->meet->midway && !c->meet->anchored) ||
-                   !(c->meet->hosts ? coll_meet_hosts(c, x, wait) : coll_meet_here(c, x))))
+    if (!alone && (!meet || (meet->midway && !meet->anchored) ||
+                   !(meet->hosts ? coll_meet_hosts(c, x, wait) : coll_meet_here(c, x))))
         x->uncertain = 1;
     if (x->meeting.ideal != ideal && c->kind != COLL_FROM_ROOT)
         x->transfer = 0; /* there was that of a message, perhaps */

@@ -139,9 +139,10 @@ static struct outcome jobs(int32_t late, uint32_t only, uint64_t compute)
     for (int j = 0; j < JOBS; j++) {
         struct member members[MEMBERS] = {0};
         memset(areas, 0, sizeof areas);
-        for (self = 0; self < MEMBERS; self++) {
-            struct member *m = &members[self];
-            m->meet = meet_new(ID, NULL, MEMBERS, self);
+        for (int32_t i = 0; i < MEMBERS; i++) {
+            struct member *m = &members[i];
+            self = i;
+            m->meet = meet_new(ID, NULL, MEMBERS, i);
             if (!m->meet)
                 abort();
             m->collectives = instance_open(m->meet);
