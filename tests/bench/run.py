@@ -178,14 +178,17 @@ def main():
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--quick", action="store_true", help="10^7 messages instead of 10^8")
     options = parser.parse_args()
-    bad = []
+    bad, there = [], False
     with tempfile.TemporaryDirectory() as work:
         bench = Bench(options.build, work)
         for mpi in ("openmpi", "mpich"):
             if os.path.exists(bench.program("calls", mpi)):
+                there = True
                 bad += calls_table(bench, mpi, options.rounds)
                 bad += memory(bench, mpi, 10**7 if options.quick else 10**8)
         bad += top_time(bench, 11)
+    if not there:
+        sys.exit("no program to measure: `ninja bench` builds them")
     print("\n" + ("all within their limits" if not bad else "past the limit:\n  " + "\n  ".join(bad)))
     return 1 if bad else 0
 
