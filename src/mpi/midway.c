@@ -83,7 +83,9 @@ uint64_t pair_absent(struct event *e, const struct comm_info *info, int source, 
 {
     bool any = source == MPI_ANY_SOURCE || tag == MPI_ANY_TAG;
     struct stream spare, *s = NULL;
-    if (!any && (source < 0 || tag < 0))
+    /* What MPI would refuse it is not asked for: its error handler is the program's. */
+    if ((source != MPI_ANY_SOURCE && world_rank(info, source) < 0) ||
+        (tag != MPI_ANY_TAG && tag < 0))
         return 0;
     if (!any)
         s = stream_from(info->id, world_rank(info, source), tag, &spare);

@@ -6,7 +6,8 @@
  * Before that, rank 1 has sent 5 messages in a duplicate of MPI_COMM_WORLD of which rank 0 has
  * received none, but has posted 2 receives: these are under way. In each round rank 1 is late by
  * the second argument in ms, with a message and with an MPI_Allreduce; every third round it sends
- * two messages, of which the second has come when it is received. Sizes and contents are checked.
+ * two messages, of which the second has come when it is received. Sizes and contents are checked,
+ * and that the program's error handler hears of each receive that MPI refuses, once.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { AHEAD = 5, POSTED = 2, TAG = 3, MOST = 16 };
+enum { AHEAD = 5, POSTED = 2, TAG = 3, MOST = 16, REFUSED = 16 };
 
 static int rank, size, bad;
 static const char *directory;
@@ -75,6 +76,29 @@ static void receive_one(void)
     check(data, &status);
 }
 
+static int heard;
+
+static void hear(MPI_Comm *comm, int *error, ...)
+{
+    (void)comm;
+    (void)error;
+    heard++;
+}
+
+static void be_refused(void)
+{
+    int data;
+    MPI_Errhandler ours;
+    MPI_Comm_create_errhandler(hear, &ours);
+    MPI_Comm_set_errhandler(duplicate, ours);
+    for (int i = 0; i < REFUSED; i++)
+        bad += MPI_Recv(&data, 1, MPI_INT, size, MPI_ANY_TAG, duplicate, MPI_STATUS_IGNORE) ==
+               MPI_SUCCESS;
+    bad += heard != REFUSED;
+    MPI_Comm_set_errhandler(duplicate, MPI_ERRORS_ARE_FATAL);
+    MPI_Errhandler_free(&ours);
+}
+
 static void pass_ms(int ms)
 {
     const struct timespec t = {.tv_nsec = ms * 1000000L};
@@ -117,6 +141,8 @@ int main(int argc, char **argv)
         MPI_Comm_rank(MPI_COMM_WORLD, &me);
         usleep(2000);
     }
+    if (rank == 0)
+        be_refused();
     for (int i = 0; rank == 0 && i < AHEAD; i++) {
         if (i < POSTED) {
             MPI_Wait(&posted[i], &status);
