@@ -200,9 +200,13 @@ static void reset_block(struct thread *t)
         struct record_chunk *c = t->chunks[i];
         struct record_statement *s = (struct record_statement *)(c + 1);
         struct record_peer *p = (struct record_peer *)(c + 1);
-        for (uint32_t k = 0; c->kind == RECORD_KIND_STATEMENTS && k < c->used && k < 8; k++)
+        for (uint32_t k = 0; c->kind == RECORD_KIND_STATEMENTS && k < c->used &&
+                             k < RECORD_PER_CHUNK(struct record_statement);
+             k++)
             reset_statement(&s[k]);
-        for (uint32_t k = 0; c->kind == RECORD_KIND_PEERS && k < c->used && k < 63; k++) {
+        for (uint32_t k = 0; c->kind == RECORD_KIND_PEERS && k < c->used &&
+                             k < RECORD_PER_CHUNK(struct record_peer);
+             k++) {
 #define X(name, unit, merge) p[k].name = 0;
             RECORD_PEER_FIELDS(X)
 #undef X
