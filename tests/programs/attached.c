@@ -12,6 +12,8 @@
  * What was begun before (a receive, a persistent send) ends in the first round. All that is
  * received is checked, and that errno stays as it is where MPI leaves it alone.
  */
+#include "told.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <mpi.h>
@@ -21,24 +23,7 @@
 #include <unistd.h>
 
 static int rank, size, bad;
-static const char *directory;
 static MPI_Comm reverse;
-
-static int told(const char *name)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    return access(path, F_OK) == 0;
-}
-
-static void tell(const char *name)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *file = fopen(path, "w");
-    if (file)
-        fclose(file);
-}
 
 static void pass_time(const char *until)
 {

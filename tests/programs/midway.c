@@ -9,6 +9,8 @@
  * two messages, of which the second has come when it is received. Sizes and contents are checked,
  * and that the program's error handler hears of each receive that MPI refuses, once.
  */
+#include "told.h"
+
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,25 +20,8 @@
 enum { AHEAD = 5, POSTED = 2, TAG = 3, MOST = 16, REFUSED = 16 };
 
 static int rank, size, bad;
-static const char *directory;
 static MPI_Comm duplicate;
 static long sent, received;
-
-static int told(const char *name)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    return access(path, F_OK) == 0;
-}
-
-static void tell(const char *name)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", directory, name);
-    FILE *file = fopen(path, "w");
-    if (file)
-        fclose(file);
-}
 
 static int length_of(long number)
 {
