@@ -48,23 +48,28 @@ def by_caller(run):
             for c in n["callers"]}
 
 
-def runs_until(ranks, program):
-    """The last run, and the ratio of the least times by caller in all of them. The times are some
-    milliseconds: where others want the processor too, one run says little."""
+def monitored(ranks, program):
+    return st.monitor(lt.mpirun(ranks) + [program], "figure12.c", "--budget", "off")
+
+
+def ratio_by_caller(program):
+    """The ratio of the least times by caller in several runs: the times are some milliseconds, and
+    where others want the processor too, one run says little. One rank waits for no other."""
     least, ratio = {}, 0
     for _ in range(10):
-        run = st.monitor(lt.mpirun(ranks) + [program], "figure12.c", "--budget", "off")
+        run = monitored(1, program)
         for line, seconds in by_caller(run).items() if run.code == 0 else ():
             least[line] = min(least.get(line, seconds), seconds)
         ratio = least.get(7, 0) / least[5] if least.get(5) else 0
         if abs(ratio - WORK) <= 0.3 * WORK:
             break
-    return run, ratio
+    return ratio
 
 
 def test_questions(program):
+    st.close(ratio_by_caller(program), WORK, 0.3, "time by caller is as the work there")
     ranks = 2
-    run, ratio = runs_until(ranks, program)
+    run = monitored(ranks, program)
     lt.equal(run.code, 0, "it runs")
     visits = {"main": 1, "P1": 1, "P2": 1, "P3": 2, "P4": 2 + 3 * 6}
     nodes = {name: run.one("procedure", name=name) for name in visits}
@@ -73,7 +78,6 @@ def test_questions(program):
             lt.equal(nodes[name]["count"], count * ranks, f"{name} was executed {count} times by a rank")
     callers = {c["line"]: c["count"] for c in nodes["P3"]["callers"]}
     lt.equal(callers, {5: ranks, 7: ranks}, "P3 is called from 5 and 7")
-    st.close(ratio, WORK, 0.3, "time by caller is as the work there")
     outer, inner = run.one("loop", line=11), run.one("loop", line=13)
     lt.equal((outer["count"], outer["iterations"]), (2 * ranks, 6 * ranks), "loop 1, executions and iterations")
     lt.equal((inner["count"], inner["iterations"]), (6 * ranks, 18 * ranks), "loop 2 likewise")
@@ -101,8 +105,10 @@ def test_texts(run):
         return lt.execute([lt.LOUPE, "report", run.file, *options]).out
     lines = [line for line in text().splitlines() if re.search(r"\b(main|P[1-4])\b", line)]
     order = re.findall(r"\b(main|P[1-4])\b", " ".join(lines))
-    lt.ok([n for i, n in enumerate(order) if n not in order[:i]][:2] == ["main", "P2"],
-          "read downwards, the tree leads from main to the dearer P2", text())
+    # P2 has more to do, but in a run of milliseconds a rank that lost its processor turns that over.
+    dearer = max(("P1", "P2"), key=lambda name: run.one("procedure", name=name)["time_s"])
+    lt.ok([n for i, n in enumerate(order) if n not in order[:i]][:2] == ["main", dearer],
+          f"read downwards, the tree leads from main to {dearer}, the dearer one", text())
     at = text("--at", "figure12.c:14")
     lt.ok(all(word in at for word in ("P4", "P3", "main")), "--at shows the statement and what is above it", at)
     for level, word in (("procedure", "P4"), ("loop", "figure12.c:11"), ("call", "figure12.c:14"),
