@@ -23,6 +23,7 @@ packages_for() { # packages_for PURPOSE
         for word in $words; do
             case $word in
             @*) packages_for "${word#@}" ;;
+            !*) command -v "${word#!}" >/dev/null || echo "${word#!}" ;;
             *) echo "$word" ;;
             esac
         done
