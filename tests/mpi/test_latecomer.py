@@ -9,6 +9,7 @@ import loupetest as lt
 NAP, ROUNDS = 0.05, 2
 # Waiting that is more than the nap happens on a busy machine, and naps are never shorter. Who wakes
 # up late from its own nap or is late at what came before takes some of the other's waiting away.
+# Where that is too much, the whole run is made again (loupetest's trials()).
 LEAST, MOST = 0.6, 3
 
 # statements at which everyone (or the root, or all but the root) waits for the latecomer
@@ -52,34 +53,34 @@ def two_ranks(*more, rounds=ROUNDS, seen=(ROUNDS, ROUNDS)):
             continue
         adds_up(node, f"@{marker}")
         sync = sync_by_rank(node).get(0, 0)
-        lt.ok(LEAST * NAP * seen[0] <= sync <= MOST * NAP * seen[0],
-              f"@{marker}: rank 0 waits {seen[0]} times {NAP} s", sync, node)
+        lt.timed(LEAST * NAP * seen[0] <= sync <= MOST * NAP * seen[0],
+                 f"@{marker}: rank 0 waits {seen[0]} times {NAP} s", sync, node)
         waited = sync_by_pair(node)
-        lt.ok(waited.get((0, 1), 0) >= 0.99 * sync, f"@{marker}: for rank 1", waited)
+        lt.timed(waited.get((0, 1), 0) >= 0.99 * sync, f"@{marker}: for rank 1", waited)
         lt.equal({r["rank"]: r["count"] for r in node["ranks"]}, dict(enumerate(seen)),
                  f"@{marker}: executions")
         lt.equal(node.get("uncertain", 0), 0, f"@{marker}: that is certain")
     for marker, call in NONE.items():
         node = run.at(marker, call)
-        lt.ok(node["sync_s"] < 0.2 * NAP, f"@{marker}: nobody waits", node)
+        lt.timed(node["sync_s"] < 0.2 * NAP, f"@{marker}: nobody waits", node)
     late = run.at("late-wait", "MPI_Waitall")
-    lt.ok(sync_by_rank(late).get(1, 0) < 0.2 * NAP * seen[1],
-          "@late-wait: who waits last for what was posted in time waits for nobody", late)
+    lt.timed(sync_by_rank(late).get(1, 0) < 0.2 * NAP * seen[1],
+             "@late-wait: who waits last for what was posted in time waits for nobody", late)
     return run
 
 
 def measured_throughout():
     run = two_ranks()
     split = run.at("split", "MPI_Comm_split")
-    lt.ok(sync_by_rank(split)[0] >= LEAST * NAP, "@split: making a communicator waits too", split)
+    lt.timed(sync_by_rank(split)[0] >= LEAST * NAP, "@split: making a communicator waits too", split)
     ranks = {r["rank"]: r for r in run.report["ranks"]}
-    lt.ok(ranks[0]["sync_s"] > 5 * ranks[1]["sync_s"], "rank 0 waits, rank 1 does not", ranks)
+    lt.timed(ranks[0]["sync_s"] > 5 * ranks[1]["sync_s"], "rank 0 waits, rank 1 does not", ranks)
     ahead = run.at("ahead", "MPI_Bcast")
-    lt.ok(ahead.get("uncertain", 0) > 0, "@ahead: a root that is out of sight is uncertain", ahead)
-    lt.ok(sync_by_rank(ahead).get(1, 0) < 0.2 * NAP, "@ahead: it is not waited for", ahead)
+    lt.timed(ahead.get("uncertain", 0) > 0, "@ahead: a root that is out of sight is uncertain", ahead)
+    lt.timed(sync_by_rank(ahead).get(1, 0) < 0.2 * NAP, "@ahead: it is not waited for", ahead)
     step = run.at("in-step", "MPI_Barrier")
     lt.equal(step.get("uncertain", 0), 0, "@in-step: the next one is certain again")
-    lt.ok(sync_by_rank(step)[0] >= LEAST * NAP, "@in-step: rank 0 waits", step)
+    lt.timed(sync_by_rank(step)[0] >= LEAST * NAP, "@in-step: rank 0 waits", step)
 
 
 def measured_half():
@@ -99,15 +100,15 @@ def four_ranks():
         adds_up(node, f"@{marker} of four")
         waited = sync_by_pair(node)
         to_last = sum(v for (_, peer), v in waited.items() if peer == 3)
-        lt.ok(to_last > 0.5 * sum(waited.values()), f"@{marker} of four: mostly for rank 3", waited)
-        lt.ok(all((r, 3) in waited for r in range(3)), f"@{marker} of four: all others do", waited)
+        lt.timed(to_last > 0.5 * sum(waited.values()), f"@{marker} of four: mostly for rank 3", waited)
+        lt.timed(all((r, 3) in waited for r in range(3)), f"@{marker} of four: all others do", waited)
         lt.equal(node.get("uncertain", 0), 0, f"@{marker} of four: that is certain")
     reduce = run.at("reduce", "MPI_Reduce")
-    lt.ok((0, 3) in sync_by_pair(reduce), "@reduce of four: the root waits for rank 3", reduce)
+    lt.timed((0, 3) in sync_by_pair(reduce), "@reduce of four: the root waits for rank 3", reduce)
     lt.equal({pair[0] for pair in sync_by_pair(reduce)}, {0}, "@reduce of four: nobody else does")
     bcast = run.at("bcast", "MPI_Bcast")
     lt.equal({pair[1] for pair in sync_by_pair(bcast)}, {3},
              "@bcast of four: the root is waited for, whom else is not known")
 
 
-lt.main(measured_throughout, measured_half, measured_by_one, four_ranks)
+lt.main(measured_throughout, measured_half, measured_by_one, four_ranks, times=5)

@@ -48,5 +48,6 @@ def monitor(command, source, *options):
 
 
 def close(got, want, part, what):
-    return lt.ok(got is not None and abs(got - want) <= part * want, what, f"got:  {got}",
-                 f"want: {want} within {part:.0%}")
+    """A time, which in lt.trials() may be looked at again."""
+    return lt.timed(got is not None and abs(got - want) <= part * want, what,
+                    f"got:  {got}", f"want: {want} within {part:.0%}")

@@ -88,9 +88,13 @@ static int compare(const void *a, const void *b)
 int main(void)
 {
     int (*next)(int, void *) = unknown;
-    int sum = depth_of(9);             /* @direct */
-    sum += tree(10);                   /* @tree */
-    sum += even(11);                   /* @mutual */
+    double begin = work_clock();
+    int sum = depth_of(9); /* @direct */
+    double direct = work_clock() - begin;
+    sum += tree(10); /* @tree */
+    begin = work_clock();
+    sum += even(11); /* @mutual */
+    double mutual = work_clock() - begin;
     ping(8);                           /* @ping */
     sum += through(6, unknown, &next); /* @pointer */
     static int numbers[100];
@@ -98,5 +102,6 @@ int main(void)
         numbers[i] = i * 37 % 101;
     qsort(numbers, 100, sizeof *numbers, compare); /* @qsort */
     printf("sum %d\ncomparisons %ld\n", sum + numbers[50], comparisons);
+    printf("direct %.9f\nmutual %.9f\n", direct, mutual);
     return 0;
 }

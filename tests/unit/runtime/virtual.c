@@ -91,14 +91,19 @@ static void test_received(void)
 
 /* ---- what is open meanwhile ---- */
 
-/* A procedure of ten milliseconds in which something happens, against itself without. */
+/* A procedure of ten milliseconds in which something happens, against itself without. Again if the
+ * processor was lost just outside of it. */
 static bool takes(int64_t by, double expected)
 {
-    double before = time_of(CALL);
-    uint64_t began = now();
-    (LOUPE_CALL(CALL), work(10 * MS, by));
-    double real = (double)(now() - began);
-    return near(time_of(CALL) - before, expected + real - 10 * MS, MS);
+    bool right = false;
+    for (int i = 0; i < 20 && !right; i++) {
+        double before = time_of(CALL);
+        uint64_t began = now();
+        (LOUPE_CALL(CALL), work(10 * MS, by));
+        double real = (double)(now() - began);
+        right = near(time_of(CALL) - before, expected + real - 10 * MS, MS);
+    }
+    return right;
 }
 
 static void test_frames(void)
@@ -108,18 +113,19 @@ static void test_frames(void)
     ok(takes(0, 10 * MS), "a procedure takes as long as it takes");
     ok(takes(6 * MS, 4 * MS), "less where a meeting in it raised the delay");
     ok(takes(-6 * MS, 16 * MS), "more where one lowered it");
-    uint64_t began = now();
+    uint64_t before = now(); /* other programs may get the processor at any moment */
     loupe_runtime_begin("around");
+    uint64_t after = now();
     raise_delay(-20 * MS, 1 * MS);
     raise_delay(5 * MS, 6 * MS);
     busy(10 * MS);
-    double least = (double)(now() - began); /* other programs may get the processor */
+    double least = (double)(now() - after);
     statement(0);
-    double real = (double)(now() - began);
+    double real = (double)(now() - before);
     ok(between((double)region.time - 15 * MS, least, real), "a region that is open");
-    least = (double)(now() - began);
+    least = (double)(now() - after);
     loupe_runtime_end("around");
-    real = (double)(now() - began);
+    real = (double)(now() - before);
     statement(0);
     ok(between((double)region.time - 15 * MS, least, real), "and has ended");
     ok(between((double)region.real, least, real), "in real time");
@@ -157,9 +163,10 @@ static void test_reset(void)
     loupe_runtime_begin("around");
     busy(5 * MS);
     raise_delay(900 * MS, 0);
+    uint64_t before = now();
     set_control(1u << RECORD_CONTROL_RESET_SHIFT);
     event(0x8000, 1000, NULL);
-    uint64_t began = now();
+    uint64_t after = now();
     struct readings *r = read_back();
     ok(r->delay < 100 * MS && r->delay >= 0 && r->received == 0,
        "after a reset the delay since is seen");
@@ -167,11 +174,11 @@ static void test_reset(void)
     raise_delay(-4 * MS, 0);
     r = read_back();
     ok(near((double)r->received, -4 * MS, MS / 10.0), "and what was received since");
-    double least = (double)(now() - began), loop = time_of(LOOP), real = (double)(now() - began);
+    double least = (double)(now() - after), loop = time_of(LOOP), real = (double)(now() - before);
     ok(between(loop - 4 * MS, least, real), "a loop that is open has begun with it");
-    least = (double)(now() - began);
+    least = (double)(now() - after);
     loupe_runtime_end("around");
-    real = (double)(now() - began);
+    real = (double)(now() - before);
     statement(0);
     ok(between((double)region.time - 4 * MS, least, real) &&
            between((double)region.real, least, real),
