@@ -50,6 +50,7 @@ class Bench:
                         OMPI_MCA_btl_base_warn_component_unused="0", LC_ALL="C")
         self.env.pop("LOUPE", None)
         self.built = set()
+        self.said = ""  # by the last run
 
     def path(self, program, kind):
         return os.path.join(self.work, f"{program}-{self.mpi}-{kind}")
@@ -74,6 +75,7 @@ class Bench:
                               timeout=600, check=False)
         if done.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr}")
+        self.said = done.stdout
         return told(done.stdout)
 
     def plain(self, program, *args):
@@ -152,6 +154,11 @@ class Table:
 
     def __init__(self):
         self.totals, self.stages, self.unsure = {}, {}, []
+
+    @staticmethod
+    def plain(told):
+        """The truth, of what a program told without loupe."""
+        return told
 
     def add(self, plain, clock, report):
         ranks = {r["rank"]: r for r in report["ranks"]}

@@ -14,16 +14,39 @@ BENCH.env = lt.environment()
 ROUNDS = 10
 
 
-def rounds(program, good, *args, options="budget=off", kind="probed", most=ROUNDS):
+def rounds(program, good, *args, options="budget=off", kind="probed", most=ROUNDS, table=None):
     """The table of a program once `good` holds for it, and at least two rounds in any case."""
-    table = timetable.Table()
+    table = table or timetable.Table()
     BENCH.build(program)
     for i in range(most):
-        plain = BENCH.plain(program, *args)
+        plain = table.plain(BENCH.plain(program, *args))
         table.add(plain, *BENCH.watched(program, *args, options=options, kind=kind))
         if i and good(table):
             break
     return table
+
+
+class OnProcessor(timetable.Table):
+    """The table without the time in which others had a rank's processor: as the program, which asks
+    the kernel, says without loupe, and as loupe says. It is true of ranks that wait for no other,
+    however busy the machine is; nothing of it is known of stages."""
+
+    def __init__(self):
+        super().__init__()
+        self.reports = []
+
+    def plain(self, told):
+        lost = {int(words[1]): float(words[3])
+                for words in map(str.split, BENCH.said.splitlines()) if words[2:3] == ["lost"]}
+        return {rank: (seconds - lost[rank], {}) for rank, (seconds, _) in told.items()}
+
+    def add(self, plain, clock, report):
+        self.reports.append(report)
+        ranks = []
+        for rank in report["ranks"]:
+            lost = rank["preempted_s"] + rank["preempted_mpi_s"]
+            ranks.append({**rank, "real_s": rank["real_s"] - lost, "time_s": rank["time_s"] - lost})
+        super().add(plain, clock, {**report, "ranks": ranks})
 
 
 def error(figure):

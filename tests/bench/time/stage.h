@@ -4,7 +4,8 @@
  * without loupe, and work for the processor in tiny procedures, which probes slow down.
  *
  * A rank's time runs from MPI_Init's return to MPI_Finalize's entry, a stage's around the calls of
- * the procedure of that name. Both are printed after MPI_Finalize.
+ * the procedure of that name. Both are printed after MPI_Finalize, and how much of the rank's time
+ * others had its processor.
  */
 #ifndef LOUPE_BENCH_STAGE_H
 #define LOUPE_BENCH_STAGE_H
@@ -20,7 +21,7 @@ enum { STAGES = 16 };
 
 static struct {
     int rank, ranks, stages;
-    double begin, wall;
+    double begin, wall, lost;
     struct {
         const char *name;
         double seconds;
@@ -48,9 +49,23 @@ static inline void stage(const char *name, double begin)
     run.stage[i].seconds += seconds;
 }
 
+/* Seconds that this thread could have run and had no processor; 0 where the kernel does not say. */
+static inline double clock_lost(void)
+{
+    long long ran, waited = 0;
+    FILE *file = fopen("/proc/thread-self/schedstat", "r");
+    if (!file)
+        return 0;
+    if (fscanf(file, "%lld %lld", &ran, &waited) != 2)
+        waited = 0;
+    fclose(file);
+    return 1e-9 * (double)waited;
+}
+
 static inline void run_begin(int *argc, char ***argv)
 {
     MPI_Init(argc, argv);
+    run.lost = clock_lost();
     run.begin = clock_now();
     MPI_Comm_rank(MPI_COMM_WORLD, &run.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &run.ranks);
@@ -60,8 +75,10 @@ static inline int run_end(uint64_t result)
 {
     char text[2048];
     run.wall = clock_now() - run.begin;
+    run.lost = clock_lost() - run.lost;
     MPI_Finalize();
-    int used = snprintf(text, sizeof text, "rank %d wall %.9f\n", run.rank, run.wall);
+    int used = snprintf(text, sizeof text, "rank %d wall %.9f\nrank %d lost %.9f\n", run.rank,
+                        run.wall, run.rank, run.lost);
     for (int i = 0; i < run.stages; i++)
         used += snprintf(text + used, sizeof text - (size_t)used, "rank %d stage %s %.9f\n",
                          run.rank, run.stage[i].name, run.stage[i].seconds);
