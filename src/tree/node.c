@@ -10,6 +10,7 @@
 #include "tree/notes.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +143,15 @@ static void set_totals(struct run_rank *rank, const struct collect_totals *total
 #undef X
 }
 
+/* A thread that loses the processor in code of ours has lost it to others and was delayed by us:
+ * that is in both. So it may have lost more outside MPI than the time that is left there. */
+static void bound_preempted(struct run_rank *rank)
+{
+    double outside = fmax(run_rank_time(rank) - rank->mpi_s, 0);
+    if (rank->preempted_s > outside)
+        rank->preempted_s = outside;
+}
+
 /* What it means for the numbers. */
 #define UNPAIRED                                                                                   \
     ", so waiting for them counts as transfer and their senders' delay stays in the times"
@@ -229,6 +239,7 @@ static int read_member(struct reading *r, const struct member *m)
     set_totals(rank, &totals);
     if (h->compensation == RECORD_COMPENSATE_NONE)
         rank->overhead_s = 0; /* nothing was taken out of the times */
+    bound_preempted(rank);
     if (h->clock_error) {
         rank->clock_error_s = h->clock_error * 1e-9;
         rank->clock_drift = h->clock_drift * 1e-9;

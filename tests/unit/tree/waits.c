@@ -130,6 +130,33 @@ static void test_signs(void)
     end();
 }
 
+/* It lost the processor while we delayed it: what is taken out once is not taken out again. */
+static void test_preempted(void)
+{
+    begin();
+    struct segment s = rank_segment("a", 0, 1);
+    struct record_thread *t = segment_thread(&s);
+    t->looks = 1;
+    t->delay = 4 * (int64_t)SECOND;
+    t->preempted = 3u * (uint64_t)SECOND;
+    event(&s, RECV, 2, 2u * (uint64_t)SECOND, 0, NULL);
+    struct run *run = read_run(); /* of 10 s */
+    ok(near(run->ranks[0].preempted_s, 3) && near(run_rank_compute(&run->ranks[0]), 1),
+       "what was lost outside MPI is no computing");
+    run_free(run);
+    t->preempted = 5u * (uint64_t)SECOND;
+    run = read_run();
+    ok(near(run->ranks[0].preempted_s, 4) && near(run_rank_compute(&run->ranks[0]), 0),
+       "no more than the time outside MPI, less our delay, was");
+    run_free(run);
+    t->delay = 9 * (int64_t)SECOND;
+    run = read_run();
+    ok(run->ranks[0].preempted_s == 0 && near(run_rank_compute(&run->ranks[0]), -1),
+       "nor less than nothing");
+    run_free(run);
+    end();
+}
+
 /* A process that is still in a receive: its real time goes on as well. */
 static void test_open(void)
 {
@@ -197,6 +224,7 @@ int main(void)
     test_sums();
     test_threads();
     test_signs();
+    test_preempted();
     test_open();
     test_peers();
     close(top);
