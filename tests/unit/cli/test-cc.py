@@ -363,8 +363,8 @@ def cache():
     run(command + ['-mavx'], root, env)
     ok(times() == 2, 'and again for other options')
     for name in os.listdir(cache_dir + '/loupe'):
-        with open(f'{cache_dir}/loupe/{name}', 'r+') as file:
-            file.truncate(600)
+        answer = f'{cache_dir}/loupe/{name}'
+        os.truncate(answer, os.path.getsize(answer) - 20)
     run(command, root, env)
     ok(times() == 3 and is_probed(root, 'two.o'), 'an answer that was cut is not used')
     os.utime(SCRATCH + '/bin/mycc', (10 ** 9, 10 ** 9))
