@@ -70,6 +70,16 @@ static int open_one(struct attach *a, struct process *p, struct attach_error *er
     return refuse(p, error);
 }
 
+/* The targets of those that live; how many. */
+static size_t living_targets(struct attach *a, struct target **list)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < a->count; i++)
+        if (a->processes[i].target && process_lives(&a->processes[i]))
+            list[count++] = a->processes[i].target;
+    return count;
+}
+
 int attach_open(const pid_t *pids, size_t count, const char *library, struct attach **attach,
                 struct attach_error *error)
 {
@@ -148,15 +158,9 @@ static int place_loader(struct process *p, const struct attach_place *place)
     return 0;
 }
 
-int attach_begin(struct attach *a, const struct attach_place *place, struct attach_error *error)
+static int place_loaders(struct attach *a, const struct attach_place *place,
+                         struct attach_error *error)
 {
-    struct slot_changes c;
-    if (!fits(place)) {
-        snprintf(error->message, sizeof error->message,
-                 "the path of the library or of the job's directory is too long: %s, %s",
-                 place->library, place->job_dir);
-        return -ENAMETOOLONG;
-    }
     for (size_t i = 0; i < a->count; i++) {
         struct process *p = &a->processes[i];
         int err = place_loader(p, place);
@@ -166,6 +170,12 @@ int attach_begin(struct attach *a, const struct attach_place *place, struct atta
             return err;
         }
     }
+    return 0;
+}
+
+static int lead_to_loaders(struct attach *a, struct attach_error *error)
+{
+    struct slot_changes c;
     slot_changes_begin(&c, a);
     for (size_t i = 0; i < a->count; i++)
         for (size_t k = 0; k < a->processes[i].slot_count; k++) {
@@ -179,6 +189,25 @@ int attach_begin(struct attach *a, const struct attach_place *place, struct atta
     if (err)
         snprintf(error->message, sizeof error->message,
                  "the processes cannot be stopped for a moment: %s", strerror(-err));
+    return err;
+}
+
+int attach_begin(struct attach *a, const struct attach_place *place, struct attach_error *error)
+{
+    if (!fits(place)) {
+        snprintf(error->message, sizeof error->message,
+                 "the path of the library or of the job's directory is too long: %s, %s",
+                 place->library, place->job_dir);
+        return -ENAMETOOLONG;
+    }
+    struct target **targets = xcalloc(a->count + 1, sizeof(struct target *));
+    size_t count = living_targets(a, targets);
+    targets_hold(targets, count);
+    int err = place_loaders(a, place, error);
+    if (!err)
+        err = lead_to_loaders(a, error);
+    targets_go(targets, count);
+    free(targets);
     return err;
 }
 

@@ -87,6 +87,44 @@ void target_detach(struct target *t, bool keep)
     drop(t);
 }
 
+struct holding {
+    struct target *const *targets;
+    size_t count;
+};
+
+static int hold(void *argument)
+{
+    const struct holding *h = argument;
+    struct target **targets = xcalloc(h->count + 1, sizeof(struct target *));
+    memcpy(targets, h->targets, h->count * sizeof(struct target *));
+    int e = threads_stop(targets, h->count);
+    for (size_t i = 0; i < h->count; i++)
+        targets[i]->held = e == 0;
+    free(targets);
+    return e;
+}
+
+int targets_hold(struct target *const *targets, size_t count)
+{
+    return tracer_do(hold, &(struct holding){targets, count});
+}
+
+static int go(void *argument)
+{
+    const struct holding *h = argument;
+    for (size_t i = 0; i < h->count; i++) {
+        struct target *t = h->targets[i];
+        t->held = false;
+        threads_resume(&t, 1);
+    }
+    return 0;
+}
+
+void targets_go(struct target *const *targets, size_t count)
+{
+    tracer_do(go, &(struct holding){targets, count});
+}
+
 pid_t target_pid(const struct target *t)
 {
     return t->pid;

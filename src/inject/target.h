@@ -37,6 +37,14 @@ int target_attach(pid_t pid, struct target **target, struct target_error *error)
 int target_restore(struct target *target);
 /* Lets go. What was inserted and not removed stays if `keep`; else it is removed first. */
 void target_detach(struct target *target, bool keep);
+/*
+ * Keeps all of them stopped through what needs a stop of each, until targets_go. Of a parallel
+ * program all processes should stand, or none: while one does, the others soon wait for it, most of
+ * them by using up their processors, and whoever is to let it go on may not get any of these for
+ * long. -errno: they run on.
+ */
+int targets_hold(struct target *const *targets, size_t count);
+void targets_go(struct target *const *targets, size_t count);
 pid_t target_pid(const struct target *target);
 /* False: it has ended, or has become another program (exec). */
 bool target_lives(struct target *target);

@@ -129,8 +129,13 @@ static int make(void *argument)
             e = m->target->dead ? -ESRCH : make_stopped(m);
             threads_resume(&m->target, 1);
         }
-        if (e == -EAGAIN)
+        if (e == -EAGAIN) {
+            bool held = m->target->held;
+            m->target->held = false;
+            threads_resume(&m->target, 1);
             tracer_serve(2000000);
+            m->target->held = held;
+        }
     }
     return e;
 }

@@ -82,6 +82,7 @@ struct target {
     int mem;            /* /proc/PID/mem */
     _Atomic(bool) dead; /* ended, or another program */
     bool stopping;      /* stopped threads stay so */
+    bool held;          /* they do when others would go on (targets_hold) */
     size_t running;     /* threads that a stop has to wait for */
     size_t thread_count;
     pthread_mutex_t lock;

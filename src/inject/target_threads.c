@@ -292,6 +292,8 @@ static void resume(struct thread *th, void *unused)
 void threads_resume(struct target **ts, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        if (ts[i]->held)
+            continue;
         ts[i]->stopping = false;
         threads_each(ts[i], resume, NULL);
     }
