@@ -65,7 +65,7 @@ _loupe() {
     exec) options="--job --alike --output --force --quiet --peers --budget --dynamic --critical-path --items --path-interval --no-compensation --local-compensation --grace --top" ;;
     report) options="--by --waits --at --source --critical-path --top --json --full --color --no-color" ;;
     top) options="--once --json --by --waits --at --source --critical-path --full --interval --top --color --no-color" ;;
-    attach) options="--for --wait --output --force --quiet --peers --critical-path --items --path-interval --no-compensation --local-compensation --top" ;;
+    attach) options="--for --wait --output --force --quiet --peers --budget --dynamic --critical-path --items --path-interval --no-compensation --local-compensation --top" ;;
     probe) options="--file --every --for --json --list --dry-run" ;;
     graph) options="--json --procedure --source --machine --all" ;;
     ps | doctor) options="--json" ;;

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/control.h"
 #include "cli/critical.h"
+#include "cli/dynamic.h"
 #include "cli/hold.h"
 #include "cli/install.h"
 #include "cli/load.h"
@@ -44,6 +45,7 @@ static const struct option_entry options[] = {
      .min = 0.001,
      .max = 1e9},
     SETTINGS_FILE,
+    SETTINGS_PROBES,
     SETTINGS_PATH,
     SETTINGS_TOP,
     OPTIONS_END,
@@ -146,15 +148,20 @@ static int wait_for_calls(struct attaching *a)
     return -ESRCH;
 }
 
+static int wait_again(void *data)
+{
+    return wait_for_calls(data);
+}
+
 static int redirect(struct attaching *a)
 {
     struct attach_error error = {{0}};
     struct target_pause pause = {0};
-    int err = attach_redirect(a->attach, &pause, &error);
-    if (err) {
+    int err = dynamic_redirect(a->job, a->attach, wait_again, a, &pause, &error);
+    if (err && *error.message)
         log_error("attach: %s", error.message);
+    if (err)
         return err;
-    }
     log_verbose("stopped for %.3f ms, and %.3f ms until all threads stood",
                 (double)pause.write_ns * 1e-6, (double)pause.stop_ns * 1e-6);
     log_info("%zu process%s monitored as job %s", a->ranks.count,

@@ -133,10 +133,10 @@ static int attach(void *data, uint64_t unit)
 }
 
 /* Once per job, and in its report: all ranks have the same to say. */
-static void note(const struct beside *b, const char *text)
+static void note(const struct job *job, const char *text)
 {
     char *line = xasprintf("--dynamic: %s", text);
-    if (procs_warn(b->job, line))
+    if (procs_warn(job, line))
         log_warn("%s", line);
     free(line);
 }
@@ -166,13 +166,18 @@ static int write_graph(const struct job *job, const struct strbuf *text)
     return err;
 }
 
-static void report(const struct beside *b, const struct records_result *result)
+static void note_lines(const struct job *job, const struct records_result *result)
 {
     char *copy = xstrdup(result->notes.len ? result->notes.text : ""), *rest = copy;
     for (char *line; (line = strsep(&rest, "\n"));)
         if (*line)
-            note(b, line);
+            note(job, line);
     free(copy);
+}
+
+static void report(const struct beside *b, const struct records_result *result)
+{
+    note_lines(b->job, result);
     log_verbose("--dynamic: probes in %zu procedures of process %d, which was held for %.3f ms",
                 result->procedures, (int)b->program,
                 (double)(result->pause.stop_ns + result->pause.write_ns) * 1e-6);
@@ -214,10 +219,10 @@ static void insert_into(struct beside *b, struct session *session, uint64_t entr
         records_graph(session, 0, handle, &graph);
         int wrong = write_graph(b->job, &graph);
         if (wrong < 0)
-            note(b, strerror(-wrong));
+            note(b->job, strerror(-wrong));
     }
     if (err < 0)
-        note(b, error.message);
+        note(b->job, error.message);
     else
         keep_for_later(b, &result);
     report(b, &result);
@@ -230,7 +235,7 @@ static void insert(struct beside *b, uint64_t entry)
     struct session_error error = {{0}};
     struct session *session = NULL;
     if (session_open(&b->program, 1, &session, &error) < 0) {
-        note(b, error.message);
+        note(b->job, error.message);
         b->glob_count = b->loads ? b->glob_count : 0; /* it will not be allowed later either */
     } else if (session_since(session, &b->files)) {
         insert_into(b, session, entry);
@@ -250,7 +255,7 @@ static bool serve(struct beside *b, uint64_t name)
         return false;
     insert(b, entry);
     if (b->loads++ == LOADS_MAX)
-        note(b, "libraries were loaded too often: those that come later get no probes");
+        note(b->job, "libraries were loaded too often: those that come later get no probes");
     return tell(b, DYNAMIC_GO, b->glob_count && b->loads <= LOADS_MAX ? name : 0);
 }
 
@@ -379,4 +384,54 @@ void dynamic_begin(const struct job *job)
     for (int i = 0; i < 2; i++)
         if (fds[i] >= 0)
             close(fds[i]);
+}
+
+/* ---- a job that runs ---- */
+
+struct running {
+    const struct job *job;
+    int (*wait)(void *data);
+    void *data;
+};
+
+static int wait_for_it(void *data)
+{
+    const struct running *r = data;
+    return r->wait(r->data);
+}
+
+static void take_graph(void *data, const struct strbuf *text)
+{
+    const struct running *r = data;
+    int err = write_graph(r->job, text);
+    if (err < 0)
+        note(r->job, strerror(-err));
+}
+
+static void note_failure(void *data, const char *why)
+{
+    const struct running *r = data;
+    note(r->job, why);
+}
+
+int dynamic_redirect(const struct job *job, struct attach *attach, int (*wait)(void *data),
+                     void *data, struct target_pause *pause, struct attach_error *error)
+{
+    struct running running = {job, wait, data};
+    struct records_result result = {0};
+    if (!settings.dynamic)
+        return attach_redirect(attach, NULL, pause, error);
+    char *list = xstrdup(settings.dynamic);
+    const char **globs;
+    size_t count = dynamic_globs(list, &globs);
+    const struct attach_wish wish = {globs,        count,    wait_for_it, take_graph,
+                                     note_failure, &running, &result};
+    int err = attach_redirect(attach, &wish, pause, error);
+    if (!err)
+        log_verbose("--dynamic: probes in %zu procedures of all processes", result.procedures);
+    note_lines(job, &result);
+    records_result_free(&result);
+    free(globs);
+    free(list);
+    return err;
 }

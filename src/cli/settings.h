@@ -35,7 +35,7 @@ extern const struct option_entry settings_table[]; /* of the LOUPE string */
 #define SETTINGS_PEERS_MAX 4096
 
 #define SETTING(member) .offset = offsetof(struct settings, member)
-/* Rows of options. Who attaches to a job has neither probes to insert nor a command to wait for. */
+/* Rows of options. Who attaches to a job has no command to wait for. */
 #define SETTINGS_FILE                                                                              \
     {.name = "output",                                                                             \
      .letter = 'o',                                                                                \

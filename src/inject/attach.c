@@ -94,6 +94,10 @@ int attach_open(const pid_t *pids, size_t count, const char *library, struct att
         a->processes[a->count++] = (struct process){.pid = pids[i]};
         err = open_one(a, &a->processes[i], error);
     }
+    struct target **targets = xcalloc(count + 1, sizeof(struct target *));
+    if (!err) /* one that was killed may have left probes */
+        targets_restore(targets, living_targets(a, targets), NULL);
+    free(targets);
     return err;
 }
 
@@ -243,84 +247,110 @@ size_t attach_living(struct attach *a)
 
 /* ---- redirecting ---- */
 
-/* The rank's time begins when its calls are seen, and all ranks' together: just before they go on,
- * so that nothing of the stop is in it. */
-struct beginning {
-    struct target_word **words;
-    uint32_t *clocks; /* enum record_clock */
-    size_t count;
-};
-
 static uint64_t ticks_now(uint32_t clock)
 {
     return clock == RECORD_CLOCK_TSC ? __builtin_ia32_rdtsc() : attach_now_ns();
 }
 
-static void set_beginning(void *data)
+/* The rank's time begins when its calls are seen, and all ranks' together: just before they go on,
+ * so that nothing of the stop is in it. */
+void redirecting_set_moments(void *data)
 {
-    const struct beginning *b = data;
-    for (size_t i = 0; i < b->count; i++)
-        b->words[i]->to = ticks_now(b->clocks[i]);
+    const struct redirecting *r = data;
+    for (size_t i = 0; i < r->moment_count; i++)
+        r->moments[i]->to = ticks_now(r->clocks[i]);
 }
 
-static void add_moment(struct slot_changes *c, size_t i, uint64_t address, uint64_t from,
-                       uint32_t clock, struct beginning *b)
+static void add_moment(struct redirecting *r, size_t i, uint64_t address, uint64_t from,
+                       uint32_t clock)
 {
-    slot_changes_add(c, i, UINT32_MAX, address, from, 0);
-    struct target_word *word = &c->words[i].words[c->words[i].count - 1];
+    slot_changes_add(&r->changes, i, UINT32_MAX, address, from, 0);
+    struct target_words *w = &r->changes.words[i];
+    struct target_word *word = &w->words[w->count - 1];
     word->late = true;
-    b->clocks[b->count] = clock;
-    b->words[b->count++] = word;
+    r->clocks[r->moment_count] = clock;
+    r->moments[r->moment_count++] = word;
 }
 
-static void add_beginning(struct slot_changes *c, struct attach *a, size_t i, struct beginning *b)
+static void add_beginning(struct redirecting *r, size_t i)
 {
-    struct process *p = &a->processes[i];
+    const struct process *p = &r->attach->processes[i];
     struct record_header h;
     if (!p->header || target_read(p->target, p->header, &h, sizeof h))
         return;
-    add_moment(c, i, p->header + offsetof(struct record_header, mpi_init_begin), h.mpi_init_begin,
-               h.clock, b);
-    add_moment(c, i, p->header + offsetof(struct record_header, mpi_init_end), h.mpi_init_end,
-               h.clock, b);
+    add_moment(r, i, p->header + offsetof(struct record_header, mpi_init_begin), h.mpi_init_begin,
+               h.clock);
+    add_moment(r, i, p->header + offsetof(struct record_header, mpi_init_end), h.mpi_init_end,
+               h.clock);
 }
 
-int attach_redirect(struct attach *a, struct target_pause *pause, struct attach_error *error)
+static int look_once_more(struct attach *a, struct process *p)
 {
-    struct slot_changes c;
-    struct beginning b = {xcalloc(2 * a->count, sizeof *b.words),
-                          xcalloc(2 * a->count, sizeof *b.clocks), 0};
+    int err = process_look(&a->files, p);
+    if (!err && process_lives(p)) {
+        tell_slots(p);
+        p->header = p->block->header;
+        p->mapped = process_mapped(p);
+    }
+    return err == -ESRCH ? 0 : err;
+}
+
+int redirecting_begin(struct redirecting *r, struct attach *a)
+{
     int err = 0;
     for (size_t i = 0; i < a->count && !err; i++)
-        if (process_lives(&a->processes[i])) {
-            err = process_look(&a->files, &a->processes[i]);
-            err = err == -ESRCH ? 0 : err;
-            if (!err && process_lives(&a->processes[i])) {
-                tell_slots(&a->processes[i]);
-                a->processes[i].header = a->processes[i].block->header;
-                a->processes[i].mapped = process_mapped(&a->processes[i]);
-            }
-        }
-    slot_changes_begin(&c, a);
+        if (process_lives(&a->processes[i]))
+            err = look_once_more(a, &a->processes[i]);
+    *r = (struct redirecting){.attach = a,
+                              .moments = xcalloc(2 * a->count, sizeof *r->moments),
+                              .clocks = xcalloc(2 * a->count, sizeof *r->clocks)};
+    slot_changes_begin(&r->changes, a);
     for (size_t i = 0; i < a->count && !err; i++) {
         struct process *p = &a->processes[i];
         for (size_t k = 0; process_lives(p) && k < p->slot_count; k++)
-            slot_changes_add(&c, i, (uint32_t)k, p->slots[k].address, p->slots[k].seen,
+            slot_changes_add(&r->changes, i, (uint32_t)k, p->slots[k].address, p->slots[k].seen,
                              p->ours + a->files.symbols[p->slots[k].symbol].address);
         if (process_lives(p))
-            add_beginning(&c, a, i, &b);
+            add_beginning(r, i);
     }
+    return err;
+}
+
+void redirecting_free(struct redirecting *r)
+{
+    if (r->attach)
+        slot_changes_free(&r->changes);
+    free(r->moments);
+    free(r->clocks);
+}
+
+static int redirect_alone(struct attach *a, struct target_pause *pause, struct attach_error *error)
+{
+    struct redirecting r;
+    int err = redirecting_begin(&r, a);
     if (!err)
-        err = slot_changes_make(&c, a, set_beginning, &b, true, pause);
-    slot_changes_free(&c);
-    free(b.words);
-    free(b.clocks);
-    if (err) {
+        err = slot_changes_make(&r.changes, a, redirecting_set_moments, &r, true, pause);
+    redirecting_free(&r);
+    if (err)
         snprintf(error->message, sizeof error->message,
                  "the processes cannot be stopped for a moment: %s", strerror(-err));
-        return err;
+    return err;
+}
+
+int attach_redirect(struct attach *a, const struct attach_wish *wish, struct target_pause *pause,
+                    struct attach_error *error)
+{
+    bool gave_up = false;
+    if (!wish)
+        return redirect_alone(a, pause, error);
+    int err = redirect_with_records(a, wish, error, &gave_up);
+    if (!err)
+        *pause = wish->result->pause;
+    if (err && !gave_up) {
+        wish->failed(wish->data, error->message);
+        err = redirect_alone(a, pause, error);
     }
-    return 0;
+    return err;
 }
 
 /* ---- restoring ---- */
@@ -334,35 +364,87 @@ static bool seize_again(struct process *p)
     return p->target;
 }
 
+struct restoring {
+    struct attach *attach;
+    struct slot_changes changes;
+};
+
 /* What is measured ends here: the stop that follows is not in it, nor what comes then. If the
  * measurement was off, it has ended before. */
-static void add_end(struct slot_changes *c, struct attach *a, size_t i)
+static void add_ends(void *data)
 {
-    struct process *p = &a->processes[i];
-    struct record_header h;
-    if (p->header && p->target && !target_read(p->target, p->header, &h, sizeof h))
-        slot_changes_add(c, i, UINT32_MAX, p->header + offsetof(struct record_header, off_since), 0,
-                         ticks_now(h.clock));
+    struct restoring *r = data;
+    for (size_t i = 0; i < r->attach->count; i++) {
+        const struct process *p = &r->attach->processes[i];
+        struct record_header h;
+        if (p->header && p->target && !target_read(p->target, p->header, &h, sizeof h))
+            slot_changes_add(&r->changes, i, UINT32_MAX,
+                             p->header + offsetof(struct record_header, off_since), 0,
+                             ticks_now(h.clock));
+    }
 }
 
-int attach_restore(struct attach *a)
+static void write_back(void *data)
 {
-    struct slot_changes c;
+    const struct restoring *r = data;
+    targets_write_stopped(r->changes.words, r->changes.count, NULL, NULL);
+}
+
+/* Probes and slots in one stop. */
+static int restore_code(struct restoring *r)
+{
+    struct target **targets = xcalloc(r->attach->count + 1, sizeof(struct target *));
+    const struct target_also also = {add_ends, write_back, r, .leave = true};
+    int err = targets_restore(targets, living_targets(r->attach, targets), &also);
+    if (err >= 0)
+        slot_changes_made(&r->changes, r->attach, true);
+    free(targets);
+    return err < 0 ? err : 0;
+}
+
+/* How many still have probes. */
+static int take_out_singly(struct attach *a)
+{
     int lost = 0;
-    for (size_t i = 0; i < a->count; i++)
-        lost += !a->processes[i].ended && !seize_again(&a->processes[i]) && !a->processes[i].ended;
-    slot_changes_begin(&c, a);
+    for (size_t i = 0; i < a->count; i++) {
+        struct process *p = &a->processes[i];
+        lost += p->target && process_lives(p) && target_restore(p->target) < 0 && process_lives(p);
+    }
+    return lost;
+}
+
+static void slots_back(struct restoring *r)
+{
+    struct attach *a = r->attach;
+    slot_changes_begin(&r->changes, a);
     for (size_t i = 0; i < a->count; i++)
         for (size_t k = 0; k < a->processes[i].slot_count; k++) {
             const struct slot *s = &a->processes[i].slots[k];
             if (s->now)
-                slot_changes_add(&c, i, (uint32_t)k, s->address, s->now, s->original);
+                slot_changes_add(&r->changes, i, (uint32_t)k, s->address, s->now, s->original);
         }
+}
+
+int attach_restore(struct attach *a)
+{
+    struct restoring r = {.attach = a};
+    int lost = 0, err = -EAGAIN;
     for (size_t i = 0; i < a->count; i++)
-        add_end(&c, a, i);
-    if (slot_changes_make(&c, a, NULL, NULL, true, NULL))
-        lost = (int)attach_living(a);
-    slot_changes_free(&c);
+        lost += !a->processes[i].ended && !seize_again(&a->processes[i]) && !a->processes[i].ended;
+    slots_back(&r);
+    if (a->probes)
+        err = restore_code(&r);
+    if (err && a->probes) { /* one has ended meanwhile, say */
+        slot_changes_free(&r.changes);
+        slots_back(&r);
+        lost += take_out_singly(a);
+    }
+    if (err) {
+        add_ends(&r);
+        if (slot_changes_make(&r.changes, a, NULL, NULL, true, NULL))
+            lost = (int)attach_living(a);
+    }
+    slot_changes_free(&r.changes);
     for (size_t i = 0; i < a->count; i++)
         if (a->processes[i].target)
             process_let_go(&a->processes[i]);

@@ -5,20 +5,22 @@
  *     attach_open(pids, ...)       seizes them and looks at them; nothing is changed
  *     attach_begin()               their import slots of MPI functions lead to the loader
  *     attach_waiting() ...         until each of them has come by: 0
- *     attach_redirect()            the slots lead to the runtime; lets go of the processes
+ *     attach_redirect()            the slots lead to the runtime, and if wanted procedures get
+ *                                  probes; lets go of the processes
  *     ... it is measured ...
- *     attach_restore()             the slots are as they were; at any time after attach_begin
+ *     attach_restore()             slots and code are as they were; at any time after attach_begin
  *     attach_free()
  */
 #ifndef LOUPE_INJECT_ATTACH_H
 #define LOUPE_INJECT_ATTACH_H
 
+#include "inject/records.h"
 #include "inject/target.h"
 
 struct attach;
 
 struct attach_error {
-    char message[400];
+    char message[600];
 };
 
 /* Where its statistics go, as record/attach.h has it; `library` is the one to load. */
@@ -42,8 +44,23 @@ int attach_begin(struct attach *a, const struct attach_place *place, struct atta
 /* How many have not yet called MPI, and one of them; processes that have ended do not count.
  * -errno: loading failed. */
 int attach_waiting(struct attach *a, pid_t *one, struct attach_error *error);
-/* How long they were stopped for it. */
-int attach_redirect(struct attach *a, struct target_pause *pause, struct attach_error *error);
+/* Procedures that get probes (records.h). */
+struct attach_wish {
+    const char *const *globs;
+    size_t glob_count;
+    /* Until attach_waiting says 0 once more, for the probes; -errno: it is given up. */
+    int (*wait)(void *data);
+    /* The static tables of one process. */
+    void (*graph)(void *data, const struct strbuf *text);
+    /* They cannot be inserted; the job is monitored without. */
+    void (*failed)(void *data, const char *why);
+    void *data;
+    struct records_result *result;
+};
+/* All of it in one stop of all processes. `wish` may be NULL. -errno, with an empty message if the
+ * wait was given up. */
+int attach_redirect(struct attach *a, const struct attach_wish *wish, struct target_pause *pause,
+                    struct attach_error *error);
 size_t attach_living(struct attach *a);
 /* Libraries that were loaded meanwhile are redirected as well; how many slots. */
 int attach_again(struct attach *a);

@@ -36,7 +36,7 @@ int process_seize(struct process *p)
 
 void process_let_go(struct process *p)
 {
-    target_detach(p->target, true);
+    target_leave(p->target); /* probes are taken out by us, or when we are dead by anyone */
     p->target = NULL;
     p->block = NULL;
 }
@@ -69,10 +69,8 @@ void slot_changes_add(struct slot_changes *c, size_t process, uint32_t slot, uin
     w->words[w->count++] = (struct target_word){.address = address, .from = from, .to = to};
 }
 
-int slot_changes_make(struct slot_changes *c, struct attach *a, void (*last)(void *), void *data,
-                      bool leave, struct target_pause *pause)
+void slot_changes_made(struct slot_changes *c, struct attach *a, bool left)
 {
-    int err = targets_write(c->words, c->count, last, data, leave, pause);
     for (size_t i = 0; i < c->count; i++) {
         struct process *p = &a->processes[i];
         for (size_t k = 0; k < c->words[i].count; k++) {
@@ -80,9 +78,16 @@ int slot_changes_make(struct slot_changes *c, struct attach *a, void (*last)(voi
             if (w->done && c->slots[i][k] != UINT32_MAX)
                 p->slots[c->slots[i][k]].now = w->to;
         }
-        if (!err && leave && p->target)
+        if (left && p->target)
             process_let_go(p);
     }
+}
+
+int slot_changes_make(struct slot_changes *c, struct attach *a, void (*last)(void *), void *data,
+                      bool leave, struct target_pause *pause)
+{
+    int err = targets_write(c->words, c->count, last, data, leave, pause);
+    slot_changes_made(c, a, !err && leave);
     return err;
 }
 

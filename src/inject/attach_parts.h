@@ -34,6 +34,7 @@ struct files {
     struct map names;
     uint64_t device, inode; /* of our library */
     uint64_t attached;      /* where it says who has attached it last (ATTACH_BLOCK) */
+    uint64_t dynamic;       /* and how to reach its probes (record/dynamic.h) */
     struct file **list;
     size_t count, room;
 };
@@ -67,6 +68,7 @@ struct attach {
     struct files files;
     struct process *processes;
     size_t count;
+    bool probes; /* are inserted */
 };
 
 int files_open(struct files *f, const char *library);
@@ -93,7 +95,25 @@ void slot_changes_add(struct slot_changes *c, size_t process, uint32_t slot, uin
 /* As targets_write. */
 int slot_changes_make(struct slot_changes *c, struct attach *a, void (*last)(void *), void *data,
                       bool leave, struct target_pause *pause);
+/* Notes what was written; `left`: in a stop in which the processes were let go of. */
+void slot_changes_made(struct slot_changes *c, struct attach *a, bool left);
 void slot_changes_free(struct slot_changes *c);
+
+/* The slots of all processes lead to the runtime, and their time begins. */
+struct redirecting {
+    struct attach *attach;
+    struct slot_changes changes;
+    struct target_word **moments; /* when it begins */
+    uint32_t *clocks;             /* enum record_clock, of each */
+    size_t moment_count;
+};
+/* As they are now; -errno. */
+int redirecting_begin(struct redirecting *r, struct attach *a);
+void redirecting_set_moments(void *r); /* to now */
+void redirecting_free(struct redirecting *r);
+/* attach_records.c: with probes. -errno: nothing is changed; `gave_up`: and is not to be. */
+int redirect_with_records(struct attach *a, const struct attach_wish *wish,
+                          struct attach_error *error, bool *gave_up);
 
 bool process_lives(struct process *p);
 /* Attaches to it again, once it is redirected; -ESRCH: it has ended, whoever has its number now. */

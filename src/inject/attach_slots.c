@@ -50,15 +50,16 @@ static bool any_time(const char *name)
     return false;
 }
 
-/* Of MPI and its Fortran bindings; and what tells the runtime that code goes away, or the process.
- */
+/* Of MPI and its Fortran bindings; and what tells the runtime that code goes away, or the process,
+ * and that a thread comes. */
 static bool wanted(const char *name, bool *at_last)
 {
-    bool end = !strcmp(name, "_exit") || !strcmp(name, "_Exit") || !strcmp(name, "dlclose");
+    bool life = !strcmp(name, "_exit") || !strcmp(name, "_Exit") || !strcmp(name, "dlclose") ||
+                !strcmp(name, "pthread_create") || !strcmp(name, "thrd_create");
     const char *bare = *name == 'P' || *name == 'p' ? name + 1 : name;
     bool mpi = begins(bare, "MPI_") || begins(bare, "mpi_");
-    *at_last = end || (mpi && any_time(bare + 4));
-    return end || mpi;
+    *at_last = life || (mpi && any_time(bare + 4));
+    return life || mpi;
 }
 
 static void add_symbol(void *data, const char *name, uint64_t address)
@@ -67,6 +68,8 @@ static void add_symbol(void *data, const char *name, uint64_t address)
     bool at_last;
     if (!strcmp(name, ATTACH_BLOCK))
         f->attached = address;
+    if (!strcmp(name, "loupe_dynamic"))
+        f->dynamic = address;
     if (!wanted(name, &at_last) || find_symbol(f, name) != MAP_NONE)
         return;
     map_add(&f->names, map_hash(MAP_SEED, name, strlen(name)), (uint32_t)f->symbol_count);
@@ -82,7 +85,7 @@ int files_open(struct files *f, const char *library)
     f->device = st.st_dev;
     f->inode = st.st_ino;
     int err = dynamic_exports(library, add_symbol, f);
-    return err ? err : f->attached && f->symbol_count ? 0 : -ENOEXEC;
+    return err ? err : f->attached && f->dynamic && f->symbol_count ? 0 : -ENOEXEC;
 }
 
 void files_free(struct files *f)

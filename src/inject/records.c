@@ -14,18 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAMES_MAX = 5 };
-
-void records_result_free(struct records_result *result)
-{
-    strbuf_free(&result->notes);
-    for (size_t i = 0; i < result->globs; i++)
-        free(result->missing[i]);
-    free(result->missing);
-    free(result->later);
-    *result = (struct records_result){0};
-}
-
 bool records_match(const struct code_function *f, const char *glob)
 {
     return resolve_function_matches(f, glob);
@@ -91,19 +79,12 @@ static struct spec *make_spec(const char *const *globs, size_t count)
 
 /* ---- the units ---- */
 
-struct preparing {
-    const struct records_runtime *runtimes;
-    const struct spec *spec;
-    struct session *session;
-    struct process *process;
-    struct wanted_list *wanted;
-    struct dynamic_entry entry;
-    struct emit_record **records; /* of each module, by function: until all is inserted */
-    size_t record_count, record_room;
-};
-
 /* The procedures of one module that are wanted. */
 struct selection {
+    struct process *process;
+    const struct records_runtime *runtime;
+    struct wanted_list *wanted;
+    struct dynamic_entry entry;
     struct loaded *loaded;
     const struct code *code;
     uint32_t *glob;   /* by function: the first one that selects it, from 1; 0: none */
@@ -111,6 +92,16 @@ struct selection {
     uint32_t *inside; /* the same of entries from its group; CODE_NONE: not told apart */
     uint32_t *group;  /* of procedures that call each other */
     uint32_t sites;
+    struct dynamic_unit *unit;   /* here */
+    uint64_t remote;             /* there */
+    struct emit_record *records; /* by function: until all is inserted */
+};
+
+struct preparing {
+    const struct records_runtime *runtimes;
+    const struct spec *spec;
+    struct selection *selections; /* in all processes */
+    size_t count, room;
 };
 
 static bool left_alone(const struct loaded *l)
@@ -234,14 +225,13 @@ static void find_groups(struct selection *s)
     free(edges);
 }
 
-static struct emit_record record_of(const struct preparing *p, const struct selection *s,
-                                    uint32_t function, uint64_t unit, uint32_t index)
+static struct emit_record record_of(const struct selection *s, uint32_t function)
 {
-    struct emit_record r = {.unit = unit,
+    struct emit_record r = {.unit = s->remote,
                             .site = s->site[function],
-                            .index = index,
-                            .cells = (int32_t)p->entry.cells,
-                            .top = (int32_t)p->entry.top,
+                            .index = (uint32_t)s->unit->unit.index,
+                            .cells = (int32_t)s->entry.cells,
+                            .top = (int32_t)s->entry.top,
                             .inside = s->inside[function]};
     for (size_t i = 0; r.inside != CODE_NONE && i < s->code->function_count; i++) {
         const struct code_function *f = &s->code->functions[i];
@@ -252,9 +242,9 @@ static struct emit_record record_of(const struct preparing *p, const struct sele
     return r;
 }
 
-static void fill_unit(const struct preparing *p, const struct selection *s,
-                      struct dynamic_unit *unit, uint64_t remote)
+static void fill_unit(const struct selection *s)
 {
+    struct dynamic_unit *unit = s->unit;
     uint64_t *table = (uint64_t *)(unit + 1), id = MAP_SEED;
     const char *build_id = *s->code->build_id ? s->code->build_id : s->loaded->path;
     char **linkages = records_linkages(s->code);
@@ -275,200 +265,151 @@ static void fill_unit(const struct preparing *p, const struct selection *s,
                                      .id = id,
                                      .flags = LOUPE_UNIT_MODULE | DYNAMIC_UNIT};
     /* addresses there, which are no pointers here */
-    uint64_t there = remote + sizeof *unit;
+    uint64_t there = s->remote + sizeof *unit;
     memcpy(&unit->unit.table, &there, sizeof there);
-    memcpy(&unit->unit.where, &p->entry.where, sizeof p->entry.where);
+    memcpy(&unit->unit.where, &s->entry.where, sizeof s->entry.where);
 }
 
-static int make_unit(struct preparing *p, const struct selection *s, struct session_error *error)
+/* Memory for the unit, and some for code, which is made when it is first asked for. */
+static int make_room(struct selection *s, struct session_error *error)
 {
+    enum { LITTLE = 16 };
     size_t bytes = sizeof(struct dynamic_unit) + s->sites * sizeof(uint64_t);
-    uint64_t remote = 0;
-    struct process *process = p->process;
-    const struct records_runtime *runtime = &p->runtimes[process - p->session->processes];
-    struct dynamic_unit *unit =
-        target_data_near(process->target, s->loaded->start, s->loaded->end, bytes, &remote);
-    if (!unit)
+    struct target *t = s->process->target;
+    uint64_t code, from = s->loaded->start, to = s->loaded->end;
+    int err = process_data(s->process, error);
+    if (err < 0)
+        return err;
+    s->unit = target_data_near(t, from, to, bytes, &s->remote);
+    if (!s->unit || !target_code(t, from, to, LITTLE, &code))
         return session_fail(error, -ENOMEM,
                             "process %d: no memory for probes could be made near %s",
-                            (int)process->pid, s->loaded->path);
-    fill_unit(p, s, unit, remote);
-    int err = runtime->attach(runtime->data, remote);
-    if (err < 0 || !unit->unit.number)
-        return session_fail(error, err < 0 ? err : -ENOSPC,
-                            "process %d: its runtime does not take the probes of %s: %s",
-                            (int)process->pid, s->loaded->path,
-                            err < 0 ? strerror(-err) : "it has too many");
-    struct emit_record *records = xcalloc(s->code->function_count + 1, sizeof *records);
-    *VEC_PUSH(p->records, p->record_count, p->record_room) = records;
-    for (size_t i = 0; i < p->wanted->count; i++) {
-        struct wanted *w = &p->wanted->list[i];
+                            (int)s->process->pid, s->loaded->path);
+    target_code_free(t, code, LITTLE);
+    return 0;
+}
+
+static int fail_unit(const struct selection *s, int err, struct session_error *error)
+{
+    return session_fail(error, err, "process %d: its runtime does not take the probes of %s: %s",
+                        (int)s->process->pid, s->loaded->path,
+                        err == -ENOSPC ? "it has too many" : strerror(-err));
+}
+
+/* All are asked before any is waited for. */
+static int attach_units(const struct preparing *p, struct session_error *error)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const struct selection *s = &p->selections[i];
+        fill_unit(s);
+        int err = s->runtime->attach(s->runtime->data, s->remote);
+        if (err < 0)
+            return fail_unit(s, err, error);
+    }
+    for (size_t i = 0; i < p->count; i++) {
+        const struct selection *s = &p->selections[i];
+        bool last = i + 1 == p->count || s[1].process != s->process;
+        int err = last && s->runtime->attached ? s->runtime->attached(s->runtime->data) : 0;
+        if (err < 0)
+            return fail_unit(s, err, error);
+    }
+    return 0;
+}
+
+/* What the code is made from: the unit has its index now. */
+static int make_records(struct selection *s, struct session_error *error)
+{
+    if (!s->unit->unit.number)
+        return fail_unit(s, -ENOSPC, error);
+    s->records = xcalloc(s->code->function_count + 1, sizeof *s->records);
+    for (size_t i = 0; i < s->wanted->count; i++) {
+        struct wanted *w = &s->wanted->list[i];
         if (w->loaded != s->loaded || !w->point || w->left_out)
             continue;
-        struct emit_record *r = &records[w->point->function];
+        struct emit_record *r = &s->records[w->point->function];
         if (!r->unit)
-            *r = record_of(p, s, w->point->function, remote, (uint32_t)unit->unit.index);
+            *r = record_of(s, w->point->function);
         w->record = r;
     }
     return 0;
 }
 
-static int prepare_module(struct preparing *p, struct loaded *l, const struct code *code,
-                          struct session_error *error)
+static void free_selection(struct selection *s)
 {
-    struct selection s = {.loaded = l, .code = code};
-    int err = 0;
-    size_t room = code->function_count + 1;
+    free(s->glob);
+    free(s->site);
+    free(s->inside);
+    free(s->group);
+    free(s->records);
+}
+
+static void select_module(struct preparing *p, const struct selection *like)
+{
+    struct selection s = *like;
+    size_t room = s.code->function_count + 1;
     s.glob = xcalloc(room, sizeof *s.glob);
     s.site = xcalloc(room, sizeof *s.site);
     s.inside = xcalloc(room, sizeof *s.inside);
     s.group = xcalloc(room, sizeof *s.group);
     memset(s.site, 0xff, room * sizeof *s.site);
     memset(s.inside, 0xff, room * sizeof *s.inside);
-    select_points(&s, p->spec, p->wanted);
+    select_points(&s, p->spec, s.wanted);
     find_groups(&s);
     if (s.sites)
-        err = make_unit(p, &s, error);
-    free(s.glob);
-    free(s.site);
-    free(s.inside);
-    free(s.group);
-    return err;
+        *VEC_PUSH(p->selections, p->count, p->room) = s;
+    else
+        free_selection(&s);
 }
 
-static int read_entry(struct preparing *p, struct session_error *error)
+static int read_entry(struct selection *s, struct session_error *error)
 {
-    uint64_t at = p->runtimes[p->process - p->session->processes].entry;
-    const struct dynamic_entry *e = &p->entry;
-    int err = target_read(p->process->target, at, &p->entry, sizeof p->entry);
+    const struct dynamic_entry *e = &s->entry;
+    int pid = (int)s->process->pid;
+    int err = target_read(s->process->target, s->runtime->entry, &s->entry, sizeof s->entry);
     if (err < 0 || e->version != DYNAMIC_VERSION || e->bytes != sizeof *e)
-        return session_fail(error, err < 0 ? err : -EPROTO, "process %d: %s", (int)p->process->pid,
+        return session_fail(error, err < 0 ? err : -EPROTO, "process %d: %s", pid,
                             err < 0 ? "its runtime cannot be found"
                                     : "its runtime is of another version of Loupe");
     if (e->cells != (int32_t)e->cells || e->top != (int32_t)e->top)
         return session_fail(error, -ERANGE, "process %d: its thread-local storage is too far away",
-                            (int)p->process->pid);
+                            pid);
     return 0;
+}
+
+static int select_process(struct preparing *p, struct process *process,
+                          const struct records_runtime *runtime, struct wanted_list *wanted,
+                          struct session_error *error)
+{
+    struct selection s = {.process = process, .runtime = runtime, .wanted = wanted};
+    int err = process->gone || !wanted->count ? 0 : read_entry(&s, error);
+    for (size_t k = 0; err == 0 && !process->gone && k < process->loaded_count; k++) {
+        s.loaded = process->loaded[k];
+        s.code = NULL;
+        for (size_t n = 0; n < wanted->count && !s.code; n++)
+            if (wanted->list[n].loaded == s.loaded)
+                s.code = wanted->list[n].code;
+        if (s.code)
+            select_module(p, &s);
+    }
+    return err;
 }
 
 static int prepare(void *data, struct session *session, struct wanted_list *wanted,
                    struct session_error *error)
 {
     struct preparing *p = data;
-    p->session = session;
-    for (size_t i = 0; i < session->process_count; i++) {
-        p->process = &session->processes[i];
-        p->wanted = &wanted[i];
-        if (p->process->gone || !p->wanted->count)
-            continue;
-        int err = read_entry(p, error);
-        for (size_t k = 0; err == 0 && k < p->process->loaded_count; k++) {
-            struct loaded *l = p->process->loaded[k];
-            const struct code *code = NULL;
-            for (size_t n = 0; n < p->wanted->count && !code; n++)
-                if (p->wanted->list[n].loaded == l)
-                    code = p->wanted->list[n].code;
-            if (code)
-                err = prepare_module(p, l, code, error);
-        }
-        if (err < 0)
-            return err;
-    }
-    return 0;
-}
-
-/* ---- what came of it ---- */
-
-static void note_matches(struct session *session, const struct spec *spec,
-                         const struct session_report *report, struct records_result *result)
-{
-    result->globs = spec->request_count / 2;
-    result->later = xcalloc(result->globs + 1, sizeof *result->later);
-    result->missing = xcalloc(result->globs + 1, sizeof *result->missing);
-    for (uint32_t r = 0; r < spec->request_count; r += 2) {
-        struct session_error why = {{0}};
-        bool any = false, program = false;
-        for (size_t i = 0; i < report->count && !program; i++)
-            if (report->places[i].request / 2 == r / 2) {
-                any = true;
-                program = report->places[i].program;
-            }
-        result->later[r / 2] = spec->requests[r].module || !program;
-        if (any)
-            continue;
-        resolve_nothing(session, &spec->requests[r], &why);
-        const char *text = strstr(why.message, ": "); /* behind where it stands in a spec */
-        result->missing[r / 2] =
-            xasprintf("%s (looked for again in libraries that are loaded later)",
-                      text ? text + 2 : why.message);
-        if (!session->later) /* that not everything is in a library is no news */
-            strbuf_printf(&result->notes, "%s\n", result->missing[r / 2]);
-    }
-}
-
-static const char *why_not(const struct session_report *report, const struct session_place *entry)
-{
-    for (size_t i = 0; i < report->count; i++) {
-        const struct session_place *p = &report->places[i];
-        if (p->why && p->pid == entry->pid && p->module == entry->module &&
-            (p == entry || !strcmp(p->function, entry->function)))
-            return p->why;
-    }
-    return "it cannot be changed";
-}
-
-/* A procedure that was left out. */
-struct omission {
-    const char *name, *why;
-    int name_length;
-};
-
-static struct omission omission_of(const struct session_report *report,
-                                   const struct session_place *p)
-{
-    struct omission o = {p->function, why_not(report, p), (int)strlen(p->function)};
-    const char *colon = *o.name ? NULL : strstr(o.why, ": "); /* the reason begins with the name */
-    if (colon)
-        o = (struct omission){o.why, colon + 2, (int)(colon - o.why)};
-    return o;
-}
-
-/* Those that were left out, by reason. */
-static void note_left_out(const struct session_report *report, struct records_result *result)
-{
-    struct omission *list = xcalloc(report->count + 1, sizeof *list);
-    size_t count = 0;
-    for (size_t i = 0; i < report->count; i++)
-        if (report->places[i].kind == CODE_ENTRY && report->places[i].left_out)
-            list[count++] = omission_of(report, &report->places[i]);
-    for (size_t i = 0; i < count; i++) {
-        size_t same = 0;
-        const char *why = list[i].why;
-        for (size_t k = i; why && k < count; k++) {
-            if (!list[k].why || strcmp(list[k].why, why) != 0)
-                continue;
-            if (same++ < NAMES_MAX)
-                strbuf_printf(&result->notes, "%s%.*s", same == 1 ? "no probe in " : ", ",
-                              list[k].name_length, list[k].name);
-            list[k].why = NULL;
-        }
-        if (same > NAMES_MAX)
-            strbuf_printf(&result->notes, " and %zu more", same - NAMES_MAX);
-        if (why)
-            strbuf_printf(&result->notes, ": %s\n", why);
-    }
-    free(list);
-}
-
-static void conclude(const struct session_report *report, struct records_result *result)
-{
-    for (size_t i = 0; i < report->count; i++) {
-        const struct session_place *p = &report->places[i];
-        result->procedures += p->kind == CODE_ENTRY && !p->left_out;
-        result->left_out += p->kind == CODE_ENTRY && p->left_out;
-    }
-    note_left_out(report, result);
-    result->pause = report->pause;
+    int err = 0;
+    for (size_t i = 0; i < session->process_count && err == 0; i++)
+        err = select_process(p, &session->processes[i], &p->runtimes[i], &wanted[i], error);
+    session_hold(session); /* or each would be stopped alone, many times */
+    for (size_t i = 0; i < p->count && err == 0; i++)
+        err = make_room(&p->selections[i], error);
+    session_go(session);
+    if (err == 0)
+        err = attach_units(p, error);
+    for (size_t i = 0; i < p->count && err == 0; i++)
+        err = make_records(&p->selections[i], error);
+    return err;
 }
 
 int records_insert(struct session *session, const struct records_runtime *runtimes,
@@ -483,13 +424,12 @@ int records_insert(struct session *session, const struct records_runtime *runtim
     if (err < 0) {
         spec_free(added.spec);
     } else {
-        note_matches(session, added.spec, &report, result);
-        conclude(&report, result);
+        records_conclude(session, added.spec, &report, result);
         *handle = added.handle;
     }
     session_report_free(&report);
-    for (size_t i = 0; i < preparing.record_count; i++)
-        free(preparing.records[i]);
-    free(preparing.records);
+    for (size_t i = 0; i < preparing.count; i++)
+        free_selection(&preparing.selections[i]);
+    free(preparing.selections);
     return err;
 }

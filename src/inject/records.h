@@ -14,9 +14,11 @@
 /* How to reach the runtime of one process of a session. */
 struct records_runtime {
     uint64_t entry; /* where its struct dynamic_entry is, which it exports as `loupe_dynamic` */
-    /* Has a thread of the process call loupe_attach(unit), and waits for that; -errno. The process
-     * must not be held: it has to run for it. */
+    /* Has a thread of the process call loupe_attach(unit). -errno. */
     int (*attach)(void *data, uint64_t unit);
+    /* Waits until it has, for all units of the process; called when all processes were asked. NULL:
+     * `attach` has waited. */
+    int (*attached)(void *data);
     void *data;
 };
 

@@ -34,29 +34,42 @@ static bool confined(pid_t pid)
     return mode != 0;
 }
 
-int session_open(const pid_t *pids, size_t count, struct session **session,
-                 struct session_error *error)
+/* What a process that is attached to has mapped. */
+static int open_process(struct session *s, struct target *target, struct session_error *error)
+{
+    struct process *p = &s->processes[s->process_count++];
+    p->target = target;
+    p->pid = target_pid(target);
+    p->confined = confined(p->pid);
+    int err = process_modules(p);
+    if (err < 0)
+        session_fail(error, err, "process %d: its files: %s", (int)p->pid, strerror(-err));
+    return err;
+}
+
+static struct session *new_session(size_t count)
 {
     struct session *s = xcalloc(1, sizeof *s);
     s->processes = xcalloc(count, sizeof *s->processes);
     session_clock_open(s);
+    return s;
+}
+
+int session_open(const pid_t *pids, size_t count, struct session **session,
+                 struct session_error *error)
+{
+    struct session *s = new_session(count);
     for (size_t i = 0; i < count; i++) {
-        struct process *p = &s->processes[i];
+        struct target *target = NULL;
         struct target_error why = {0};
-        int err = target_attach(pids[i], &p->target, &why);
-        if (err == 0) {
-            p->pid = pids[i];
-            p->confined = confined(p->pid);
-            s->process_count++;
-            err = process_modules(p);
-            int left = err < 0 ? 0 : target_restore(p->target);
-            s->restored += left > 0 ? (size_t)left : 0;
-            if (err < 0)
-                snprintf(why.message, sizeof why.message, "process %d: its files: %s", (int)p->pid,
-                         strerror(-err));
-        }
-        if (err < 0) {
+        int err = target_attach(pids[i], &target, &why);
+        if (err < 0)
             session_fail(error, err, "%s", why.message);
+        else
+            err = open_process(s, target, error);
+        int left = err < 0 ? 0 : target_restore(target);
+        s->restored += left > 0 ? (size_t)left : 0;
+        if (err < 0) {
             session_close(s);
             return err;
         }
@@ -65,14 +78,58 @@ int session_open(const pid_t *pids, size_t count, struct session **session,
     return 0;
 }
 
+int session_open_on(struct target *const *targets, size_t count, struct session **session,
+                    struct session_error *error)
+{
+    struct session *s = new_session(count);
+    int err = 0;
+    s->borrowed = true;
+    for (size_t i = 0; i < count && err == 0; i++)
+        err = open_process(s, targets[i], error);
+    if (err < 0)
+        session_close(s);
+    else
+        *session = s;
+    return err;
+}
+
+void session_stop_also(struct session *s, const struct target_also *also)
+{
+    s->also = *also;
+}
+
+static size_t living(const struct session *s, struct target **list)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->process_count; i++)
+        if (!s->processes[i].gone && target_lives(s->processes[i].target))
+            list[count++] = s->processes[i].target;
+    return count;
+}
+
+void session_hold(struct session *s)
+{
+    struct target **list = xcalloc(s->process_count + 1, sizeof(struct target *));
+    targets_hold(list, living(s, list));
+    free(list);
+}
+
+void session_go(struct session *s)
+{
+    struct target **list = xcalloc(s->process_count + 1, sizeof(struct target *));
+    targets_go(list, living(s, list));
+    free(list);
+}
+
 size_t session_restored(const struct session *s)
 {
     return s->restored;
 }
 
-static void close_process(struct process *p, bool keep)
+static void close_process(const struct session *s, struct process *p, bool keep)
 {
-    target_detach(p->target, keep);
+    if (!s->borrowed)
+        target_detach(p->target, keep);
     for (size_t i = 0; i < p->site_count; i++) {
         free(p->sites[i]->uses);
         free(p->sites[i]);
@@ -90,7 +147,7 @@ static void close_process(struct process *p, bool keep)
 static void end(struct session *s, bool keep)
 {
     for (size_t i = 0; i < s->process_count; i++)
-        close_process(&s->processes[i], keep);
+        close_process(s, &s->processes[i], keep);
     for (size_t i = 0; i < s->insertion_count; i++)
         spec_free(s->insertions[i].spec);
     session_free_analyses(s);
@@ -103,7 +160,7 @@ void session_close(struct session *s)
 {
     struct session_error unheard;
     for (size_t i = 0; s && i < s->insertion_count; i++)
-        if (!s->insertions[i].removed)
+        if (!s->insertions[i].removed && !s->borrowed)
             session_remove(s, s->insertions[i].handle, &unheard);
     if (s)
         end(s, false);
@@ -246,7 +303,7 @@ static int make(const struct attempt *a, struct process *p, struct wanted_list *
     }
 }
 
-static int ensure_data(struct process *p, struct session_error *error)
+int process_data(struct process *p, struct session_error *error)
 {
     if (p->data)
         return 0;
@@ -270,7 +327,7 @@ static int attempt(const struct attempt *a, struct wanted_list *wanted,
         if (p->gone)
             continue;
         if (!a->only_try && a->added)
-            err = ensure_data(p, error);
+            err = process_data(p, error);
         if (err == 0)
             err = make(a, p, wanted ? &wanted[i] : NULL, &changes[count], error);
         if (err == 0 && wanted)
@@ -278,7 +335,7 @@ static int attempt(const struct attempt *a, struct wanted_list *wanted,
         count++;
     }
     if (err == 0 && !a->only_try)
-        err = changes_apply(changes, count, report ? &report->pause : NULL, error);
+        err = changes_apply(changes, count, &s->also, report ? &report->pause : NULL, error);
     for (size_t i = 0; i < count; i++)
         change_free(&changes[i]);
     free(changes);

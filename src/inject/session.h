@@ -49,6 +49,13 @@ void session_report_free(struct session_report *report);
 /* Attaches to all of them, or to none. -errno. */
 int session_open(const pid_t *pids, size_t count, struct session **session,
                  struct session_error *error);
+/* The same of processes that the caller has attached to, and lets go of when the session is closed:
+ * that leaves what was inserted where it is. Nothing may be in them yet. */
+int session_open_on(struct target *const *targets, size_t count, struct session **session,
+                    struct session_error *error);
+/* From now on this is done in each stop in which something is inserted; all processes stop for it.
+ * With its `leave` there is one such stop. */
+void session_stop_also(struct session *session, const struct target_also *also);
 /* In how many places something was taken out then that a killed one had left in them. */
 size_t session_restored(const struct session *session);
 /* Removes what is inserted and lets go; the processes are as they were. Accepts NULL. */

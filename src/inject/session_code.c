@@ -374,8 +374,8 @@ static bool some_ended(struct change *changes, size_t count)
     return some;
 }
 
-int changes_apply(struct change *changes, size_t count, struct target_pause *pause,
-                  struct session_error *error)
+int changes_apply(struct change *changes, size_t count, const struct target_also *also,
+                  struct target_pause *pause, struct session_error *error)
 {
     struct target_changes *all = xcalloc(count + 1, sizeof *all);
     struct target_pause unasked = {0};
@@ -384,11 +384,11 @@ int changes_apply(struct change *changes, size_t count, struct target_pause *pau
     do {
         size_t living = 0;
         for (size_t i = 0; i < count; i++)
-            if (changes[i].patch_count && !changes[i].process->gone)
+            if ((changes[i].patch_count || also->act) && !changes[i].process->gone)
                 all[living++] = (struct target_changes){changes[i].process->target,
                                                         changes[i].patches, changes[i].patch_count};
         *pause = (struct target_pause){0};
-        err = targets_patch(all, living, pause);
+        err = living ? targets_patch_also(all, living, also, pause) : 0;
     } while (err < 0 && some_ended(changes, count));
     free(all);
     if (err < 0)

@@ -109,7 +109,9 @@ struct session {
     size_t insertion_count, insertion_room;
     uint32_t last_handle;
     size_t restored;
-    bool later; /* only what was loaded since another one is looked at */
+    bool later;    /* only what was loaded since another one is looked at */
+    bool borrowed; /* the targets are the caller's */
+    struct target_also also;
     uint64_t ticks_origin, ns_origin;
     double tick_ns; /* 0: not measured yet */
 };
@@ -120,6 +122,17 @@ int session_fail(struct session_error *error, int code, const char *format, ...)
 /* session.c: as session_insert, of a spec that is prepared so. */
 int session_insert_prepared(struct session *session, struct insertion *added,
                             struct session_report *report, struct session_error *error);
+
+/* records_notes.c */
+struct records_result;
+void records_conclude(struct session *session, const struct spec *spec,
+                      const struct session_report *report, struct records_result *result);
+
+/* All its processes stand until session_go, where they can be stopped. */
+void session_hold(struct session *session);
+void session_go(struct session *session);
+/* Room for counters, made if need be. */
+int process_data(struct process *process, struct session_error *error);
 
 /* session_values.c */
 void session_clock_open(struct session *session);
@@ -184,8 +197,8 @@ int change_prepare(struct change *change, struct process *process, uint32_t remo
 int change_generate(struct change *change, struct wanted_list *wanted, uint32_t handle,
                     uint64_t tick_scale, bool only_try, struct session_error *error);
 /* Stops them and patches; all of them or none. */
-int changes_apply(struct change *changes, size_t count, struct target_pause *pause,
-                  struct session_error *error);
+int changes_apply(struct change *changes, size_t count, const struct target_also *also,
+                  struct target_pause *pause, struct session_error *error);
 /* What was not applied leaves nothing behind. */
 void change_free(struct change *change);
 void wanted_refuse(struct wanted_list *wanted, struct wanted *bad, const char *why);

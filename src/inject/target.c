@@ -81,9 +81,18 @@ void target_detach(struct target *t, bool keep)
     if (!t)
         return;
     if (keep)
-        journal_keep(t);
+        journal_keep(t, KEPT_FOR_GOOD);
     if (!t->dead)
         patches_leave(t, keep);
+    drop(t);
+}
+
+void target_leave(struct target *t)
+{
+    pid_t self = getpid();
+    journal_keep(t, self > KEPT_FOR_GOOD ? (uint32_t)self : 0);
+    if (!t->dead)
+        patches_leave(t, true);
     drop(t);
 }
 

@@ -37,6 +37,9 @@ int target_attach(pid_t pid, struct target **target, struct target_error *error)
 int target_restore(struct target *target);
 /* Lets go. What was inserted and not removed stays if `keep`; else it is removed first. */
 void target_detach(struct target *target, bool keep);
+/* The same, to come back: what was inserted stays as long as this process lives, and is taken out
+ * by its next target_restore there; if it is killed, by that of any other. */
+void target_leave(struct target *target);
 /*
  * Keeps all of them stopped through what needs a stop of each, until targets_go. Of a parallel
  * program all processes should stand, or none: while one does, the others soon wait for it, most of
@@ -96,6 +99,19 @@ struct target_changes {
 };
 int targets_patch(const struct target_changes *changes, size_t count, struct target_pause *pause);
 
+/* What else is done in a stop; both are called by the tracer, and may be NULL. With `leave` they
+ * are let go of in the same stop: target_detach or target_leave follows. */
+struct target_also {
+    void (*before)(void *data); /* while they still run */
+    void (*act)(void *data);    /* all stand, the code is changed */
+    void *data;
+    bool leave;
+};
+int targets_patch_also(const struct target_changes *changes, size_t count,
+                       const struct target_also *also, struct target_pause *pause);
+/* As target_restore of each, in one stop; all of them, or none. */
+int targets_restore(struct target *const *targets, size_t count, const struct target_also *also);
+
 /* Words of data, in one stop of all processes. One that does not hold `from` any more is left as it
  * is. `last` (NULL: none) is called when all but those that say so are written. With `leave` they
  * are let go of in the same stop: target_detach follows. -errno. */
@@ -112,5 +128,8 @@ struct target_words {
 };
 int targets_write(struct target_words *list, size_t count, void (*last)(void *), void *data,
                   bool leave, struct target_pause *pause);
+/* The same where they stand already (struct target_also). */
+void targets_write_stopped(struct target_words *list, size_t count, void (*last)(void *),
+                           void *data);
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +26,7 @@ struct journal_entry {
 };
 struct journal {
     uint64_t magic;
-    uint32_t kept;  /* it was left in on purpose */
+    uint32_t kept;  /* it was left in on purpose: for good, or by a process that comes back */
     uint32_t count; /* of entries that were ever used */
     struct journal_entry entries[];
 };
@@ -89,10 +90,10 @@ void journal_forget(struct target *t, struct journal_entry *e)
     *VEC_PUSH(t->journal_free, t->journal_free_count, t->journal_free_room) = e;
 }
 
-void journal_keep(struct target *t)
+void journal_keep(struct target *t, uint32_t kept)
 {
     for (size_t i = 0; i < t->journal_count; i++)
-        t->journals[i]->kept = 1;
+        t->journals[i]->kept = kept;
 }
 
 void journal_drop(struct target *t)
@@ -149,11 +150,19 @@ static void restore(struct restoring *r, const struct maps *maps, const struct j
     }
 }
 
+/* Whoever has the number of one that is gone keeps it until he ends; that harms nobody. */
+static bool somebodys(uint32_t kept)
+{
+    if (kept <= KEPT_FOR_GOOD)
+        return kept;
+    return (pid_t)kept != getpid() && (kill((pid_t)kept, 0) == 0 || errno == EPERM);
+}
+
 static void read_journal(struct restoring *r, const struct maps *maps, uint64_t at, size_t bytes)
 {
     struct journal head;
     if (bytes < sizeof head || mem_read(r->target, at, &head, sizeof head) || head.magic != MAGIC ||
-        head.kept || head.count > room_for(bytes))
+        somebodys(head.kept) || head.count > room_for(bytes))
         return;
     struct journal_entry *all = xcalloc(head.count + 1, sizeof *all);
     if (mem_read(r->target, at + sizeof head, all, head.count * sizeof *all) == 0)
@@ -182,10 +191,11 @@ static void once_each(struct restoring *r)
     r->count = kept;
 }
 
-int target_restore(struct target *t)
+/* What is to be taken out of one. */
+static int look_for(struct restoring *r)
 {
+    struct target *t = r->target;
     struct maps maps = {0};
-    struct restoring r = {.target = t};
     size_t modules;
     if (t->change_count)
         return -EBUSY;
@@ -197,15 +207,39 @@ int target_restore(struct target *t)
         size_t bytes = m->end - m->start;
         if (strncmp(path, "/memfd:" ARENA_CALLS_NAME " ", sizeof "/memfd:" ARENA_CALLS_NAME) == 0 &&
             bytes > ARENA_CALLS_BYTES)
-            read_journal(&r, &maps, m->start + ARENA_CALLS_BYTES, bytes - ARENA_CALLS_BYTES);
+            read_journal(r, &maps, m->start + ARENA_CALLS_BYTES, bytes - ARENA_CALLS_BYTES);
         else if (strncmp(path, "/memfd:" ARENA_JOURNAL_NAME " ",
                          sizeof "/memfd:" ARENA_JOURNAL_NAME) == 0)
-            read_journal(&r, &maps, m->start, bytes);
+            read_journal(r, &maps, m->start, bytes);
     }
     maps_free(&maps);
-    once_each(&r);
-    if (e == 0 && r.count)
-        e = patches_restore(t, r.patches, r.count);
-    free(r.patches);
-    return e < 0 ? e : (int)r.count;
+    once_each(r);
+    return e;
+}
+
+int targets_restore(struct target *const *targets, size_t count, const struct target_also *also)
+{
+    struct restoring *all = xcalloc(count + 1, sizeof *all);
+    struct target_changes *changes = xcalloc(count + 1, sizeof *changes);
+    size_t changed = 0, places = 0;
+    int e = 0;
+    for (size_t i = 0; i < count && e == 0; i++) {
+        all[i].target = targets[i];
+        e = look_for(&all[i]);
+        if (all[i].count || also)
+            changes[changed++] = (struct target_changes){targets[i], all[i].patches, all[i].count};
+        places += all[i].count;
+    }
+    if (e == 0 && changed)
+        e = patches_restore(changes, changed, also);
+    for (size_t i = 0; i < count; i++)
+        free(all[i].patches);
+    free(all);
+    free(changes);
+    return e < 0 ? e : (int)places;
+}
+
+int target_restore(struct target *t)
+{
+    return targets_restore(&t, 1, NULL);
 }

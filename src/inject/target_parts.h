@@ -44,6 +44,7 @@ struct maps {
 
 /* Memory of ours in the target: the same pages here and there. */
 enum arena_kind { ARENA_CALLS, ARENA_CODE, ARENA_DATA, ARENA_JOURNAL };
+enum { KEPT_FOR_GOOD = 1 };
 enum { ARENA_CALLS_BYTES = 64 << 10 }; /* behind them the first journal */
 #define ARENA_CALLS_NAME   "loupe-calls"
 #define ARENA_JOURNAL_NAME "loupe-journal"
@@ -199,14 +200,15 @@ int threads_move(struct target *t, const struct target_patch *patches, size_t co
 /* target_patch.c */
 int patches_leave(struct target *t, bool keep);
 /* What another one has left; nothing of it is ours to put back. */
-int patches_restore(struct target *t, const struct target_patch *patches, size_t count);
+int patches_restore(const struct target_changes *changes, size_t count,
+                    const struct target_also *also);
 
 /* target_journal.c: what will be there, before it is; `e`: where it was noted before. NULL: there
  * is no room. */
 struct journal_entry *journal_note(struct target *t, struct journal_entry *e,
                                    const struct target_patch *p);
 void journal_forget(struct target *t, struct journal_entry *e); /* accepts NULL */
-void journal_keep(struct target *t);
+void journal_keep(struct target *t, uint32_t kept); /* KEPT_FOR_GOOD, or the process that returns */
 void journal_drop(struct target *t);
 
 #endif

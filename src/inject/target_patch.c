@@ -36,7 +36,7 @@ struct patching {
     struct target **targets; /* the same */
     size_t target_count;
     struct target_pause pause;
-    bool leave; /* and let go of the target in the same stop */
+    struct target_also also;
 };
 
 static uint64_t now_ns(void)
@@ -257,6 +257,8 @@ static int patch(void *argument)
 {
     struct patching *p = argument;
     uint64_t begin = now_ns();
+    if (p->also.before)
+        p->also.before(p->also.data);
     int e = threads_stop(p->targets, p->target_count);
     if (e)
         return e;
@@ -269,12 +271,14 @@ static int patch(void *argument)
             arenas_reuse(p->targets[i]);
         pthread_mutex_unlock(&p->targets[i]->lock);
     }
+    if (p->also.act && e == 0)
+        p->also.act(p->also.data);
     p->pause = (struct target_pause){stopped - begin, now_ns() - stopped};
-    for (size_t i = 0; i < p->target_count && p->leave && e == 0; i++) {
+    for (size_t i = 0; i < p->target_count && p->also.leave && e == 0; i++) {
         p->targets[i]->leaving = true;
         threads_let_go(p->targets[i]);
     }
-    if (!p->leave || e)
+    if (!p->also.leave || e)
         threads_resume(p->targets, p->target_count);
     return e;
 }
@@ -323,13 +327,13 @@ static int make_plans(struct patching *p, const struct target_changes *changes)
     return e;
 }
 
-static int patch_all(const struct target_changes *changes, size_t count, struct target_pause *pause,
-                     bool leave)
+static int patch_all(const struct target_changes *changes, size_t count,
+                     const struct target_also *also, struct target_pause *pause)
 {
     struct patching p = {.plans = xcalloc(count, sizeof *p.plans),
                          .targets = xcalloc(count, sizeof *p.targets),
                          .target_count = count,
-                         .leave = leave};
+                         .also = also ? *also : (struct target_also){0}};
     int e = make_plans(&p, changes);
     if (e == 0 && p.targets[0]->naive)
         e = patch_naive(p.targets[0], p.plans[0].patches, p.plans[0].patch_count);
@@ -351,13 +355,19 @@ static int patch_all(const struct target_changes *changes, size_t count, struct 
 
 int targets_patch(const struct target_changes *changes, size_t count, struct target_pause *pause)
 {
-    return count ? patch_all(changes, count, pause, false) : 0;
+    return count ? patch_all(changes, count, NULL, pause) : 0;
+}
+
+int targets_patch_also(const struct target_changes *changes, size_t count,
+                       const struct target_also *also, struct target_pause *pause)
+{
+    return count ? patch_all(changes, count, also, pause) : -ESRCH;
 }
 
 int target_patch(struct target *t, const struct target_patch *patches, size_t count,
                  struct target_pause *pause)
 {
-    return patch_all(&(struct target_changes){t, patches, count}, 1, pause, false);
+    return patch_all(&(struct target_changes){t, patches, count}, 1, NULL, pause);
 }
 
 bool target_patch_fits(struct target *t, const struct target_patch *patch)
@@ -387,12 +397,16 @@ static size_t what_is_there(struct target *t, struct target_patch *back)
     return count;
 }
 
-int patches_restore(struct target *t, const struct target_patch *patches, size_t count)
+int patches_restore(const struct target_changes *changes, size_t count,
+                    const struct target_also *also)
 {
-    int e = target_patch(t, patches, count, NULL);
-    for (size_t i = 0; i < t->change_count; i++)
-        journal_forget(t, t->changes[i].noted);
-    t->change_count = 0;
+    int e = patch_all(changes, count, also, NULL);
+    for (size_t k = 0; k < count; k++) {
+        struct target *t = changes[k].target;
+        for (size_t i = 0; i < t->change_count; i++)
+            journal_forget(t, t->changes[i].noted);
+        t->change_count = 0;
+    }
     return e;
 }
 
@@ -400,11 +414,12 @@ int patches_restore(struct target *t, const struct target_patch *patches, size_t
 int patches_leave(struct target *t, bool keep)
 {
     enum { ATTEMPTS = 5 }; /* a library may go away between the look and the stop */
+    const struct target_also leave = {.leave = true};
     struct target_patch *back = xcalloc(t->change_count + 1, sizeof *back);
     int e = -EAGAIN;
     for (int i = 0; i < ATTEMPTS && e && e != -ESRCH; i++)
-        e = patch_all(&(struct target_changes){t, back, keep ? 0 : what_is_there(t, back)}, 1, NULL,
-                      true);
+        e = patch_all(&(struct target_changes){t, back, keep ? 0 : what_is_there(t, back)}, 1,
+                      &leave, NULL);
     free(back);
     return e;
 }

@@ -28,11 +28,22 @@ static void write_words(struct target_words *w, bool late)
         uint64_t there;
         if (word->late != late)
             continue;
-        word->done = !w->target->dead &&
+        word->done = w->target && !w->target->dead &&
                      mem_read(w->target, word->address, &there, sizeof there) == 0 &&
                      there == word->from &&
                      mem_write(w->target->mem, word->address, &word->to, sizeof word->to) == 0;
     }
+}
+
+void targets_write_stopped(struct target_words *list, size_t count, void (*last)(void *),
+                           void *data)
+{
+    for (size_t i = 0; i < count; i++)
+        write_words(&list[i], false);
+    if (last)
+        last(data);
+    for (size_t i = 0; i < count; i++)
+        write_words(&list[i], true);
 }
 
 static int write_all(void *argument)
@@ -43,12 +54,7 @@ static int write_all(void *argument)
     if (e)
         return e;
     uint64_t stopped = now_ns();
-    for (size_t i = 0; i < w->count; i++)
-        write_words(&w->list[i], false);
-    if (w->last)
-        w->last(w->data);
-    for (size_t i = 0; i < w->count; i++)
-        write_words(&w->list[i], true);
+    targets_write_stopped(w->list, w->count, w->last, w->data);
     w->pause = (struct target_pause){stopped - begin, now_ns() - stopped};
     for (size_t i = 0; i < w->count && w->leave; i++) {
         w->targets[i]->leaving = true;

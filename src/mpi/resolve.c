@@ -335,7 +335,11 @@ EXPORT int loupe_runtime_attach(struct attach_block *b)
         return ATTACH_FAILED;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     slow_lock(&lock);
-    int state = attach(b);
+    int state = ATTACH_LOADED;
+    if (b == loupe_runtime_attached) /* once more, with procedures that are to have probes */
+        process_attach_units(b->units);
+    else
+        state = attach(b);
     slow_unlock(&lock);
     pthread_setcancelstate(cancel, NULL);
     errno = saved;

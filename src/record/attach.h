@@ -4,7 +4,9 @@
  * both have mapped. It stays in the program for good, as the code that leads to it does.
  *
  * Who writes: loupe, before any import slot leads to the loader; from then on the thread of the
- * program that has moved `state` from WAITING, until it sets another one.
+ * program that has moved `state` from WAITING, until it sets another one. Once it is LOADED, loupe
+ * may set `units` and then WAITING again, as long as no slot leads to the library yet: the next
+ * thread that calls MPI attaches them (record/dynamic.h).
  */
 #ifndef LOUPE_RECORD_ATTACH_H
 #define LOUPE_RECORD_ATTACH_H
@@ -13,7 +15,7 @@
 
 #define ATTACH_MAGIC 0x6863617474412e6cull
 
-enum { ATTACH_VERSION = 1, ATTACH_PATH = 512, ATTACH_TEXT = 256 };
+enum { ATTACH_VERSION = 2, ATTACH_PATH = 512, ATTACH_TEXT = 256 };
 
 enum attach_state {
     ATTACH_WAITING, /* for the program's next MPI call */
@@ -39,6 +41,7 @@ struct attach_block {
     char entry[32]; /* ATTACH_ENTRY */
     char error[ATTACH_TEXT];
     char job_dir[ATTACH_TEXT], spill_dir[ATTACH_TEXT], options[ATTACH_TEXT];
+    uint64_t units; /* struct dynamic_unit, the first of them; 0: none */
     uint32_t slot_count, spare;
     struct attach_slot slots[];
 };

@@ -22,7 +22,7 @@
 #include <sys/un.h>
 
 enum {
-    DYNAMIC_VERSION = 1,
+    DYNAMIC_VERSION = 2,
     DYNAMIC_GAP = 128 + 16,  /* the red zone, and what the code saves */
     DYNAMIC_UNIT = 1 << 16,  /* in unit.flags, with LOUPE_UNIT_MODULE */
     DYNAMIC_PATIENCE_S = 30, /* a process that waits for its probes goes on without then */
@@ -31,6 +31,7 @@ enum {
 struct dynamic_unit {
     struct loupe_unit unit;
     uint64_t code; /* some address of the module that the sites are in */
+    uint64_t next; /* another one that is attached with it; 0: none */
 };
 
 /* How to reach the runtime; the process has it under the name `loupe_dynamic`. Addresses are its
@@ -42,6 +43,7 @@ struct dynamic_entry {
     uint64_t where;   /* for unit.where */
     int64_t cells;    /* pointer to the table of pointers to cells, in which unit.index is */
     int64_t top; /* where in the stack the innermost timed visit began; all ones: there is none */
+    uint64_t starter; /* what `cells` of a thread is set to that is to count; 0: no unit yet */
 };
 
 /*

@@ -113,6 +113,15 @@ static bool serve(int fd)
     return false;
 }
 
+void process_attach_units(uint64_t first)
+{
+    struct dynamic_unit *u;
+    for (uint64_t at = first; at; at = u->next) {
+        u = (struct dynamic_unit *)(uintptr_t)at;
+        loupe_attach(&u->unit);
+    }
+}
+
 /* A socket of the kind that was given to us: programs may have got an environment from anywhere. */
 static bool is_ours(int fd)
 {

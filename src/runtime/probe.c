@@ -163,6 +163,8 @@ static bool module_index(struct probe_unit *u)
     }
     if (!u->index && t->units < PROBE_MODULE_UNITS)
         u->index = t->units++;
+    if (u->index) /* for threads that are not known yet */
+        __atomic_store_n(&t->table[u->index], (void *)starter, __ATOMIC_RELEASE);
     return u->index != 0;
 }
 
@@ -211,6 +213,8 @@ static void add_unit(struct loupe_unit *unit, uint32_t number)
     unit->leave = dynamic ? (void *)loupe_probe_leave_dynamic : (void *)loupe_probe_leave;
     unit->index = u->index;
     unit->number = number;
+    if (dynamic)
+        loupe_dynamic.starter = (uint64_t)(uintptr_t)probe_starter(u);
     if (!known)
         __atomic_store_n(&probe_unit_count, number + 1, __ATOMIC_RELEASE);
     probe_living_add();
@@ -263,8 +267,41 @@ void probe_unloaded(void)
     probe_unlocked(mask);
 }
 
+static struct record_cursor unit_cursor;
+static uint32_t unit_records;
+
+bool probe_unit_say(struct probe_unit *u)
+{
+    uintptr_t bias;
+    if (u->record != UINT32_MAX)
+        return true;
+    bool dynamic = u->flags & DYNAMIC_UNIT;
+    u->module =
+        module_at(dynamic ? ((struct dynamic_unit *)u->unit)->code : (uintptr_t)u->unit, &bias);
+    struct record_unit *r =
+        record_cursor_next(&loupe_process.writer, &unit_cursor, RECORD_KIND_UNITS, 0, sizeof *r);
+    if (!r)
+        return false;
+    *r = (struct record_unit){u->id, u->module, u->sites};
+    record_cursor_publish(&unit_cursor);
+    u->record = unit_records++;
+    return true;
+}
+
 void probe_units_forget(void)
 {
+    unit_cursor = (struct record_cursor){0};
+    unit_records = 0;
     for (uint32_t i = 1; i < probe_unit_count; i++)
         probe_units[i].record = UINT32_MAX;
+}
+
+void probe_units_leave(void)
+{
+    uint64_t mask = probe_locked();
+    probe_units_forget();
+    for (uint32_t i = 1; i < probe_unit_count; i++)
+        if (probe_units[i].flags & DYNAMIC_UNIT)
+            probe_units[i].unit = NULL;
+    probe_unlocked(mask);
 }

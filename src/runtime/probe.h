@@ -262,9 +262,10 @@ PROBE_SLOW_PATH void loupe_probe_leave_dynamic(void);
 /* Where in the stack the thread's innermost visit of such a unit began that is timed: an exit that
  * is no lower comes to the slow path. */
 extern __thread uintptr_t loupe_dynamic_top __attribute__((tls_model("initial-exec")));
+extern struct dynamic_entry loupe_dynamic; /* record/dynamic.h */
 /* Such units are attached, before the program begins. */
 void dynamic_start(void);
-/* Around a fork: no such probe counts in this thread meanwhile. */
+/* Around a fork, and where the thread gets its block: no such probe counts in it meanwhile. */
 void dynamic_hold(void);
 void dynamic_go_on(void);
 
@@ -300,7 +301,9 @@ void probe_point(uintptr_t thread_pointer, bool start);
 /* The starter's cells, or a module's table of pointers to it. */
 void *probe_starter(const struct probe_unit *u);
 struct probe_group *probe_group(uint64_t key);
+bool probe_unit_say(struct probe_unit *u); /* in the segment; false: there is no room */
 void probe_units_forget(void); /* in a forked child: what was said in the parent's segment */
+void probe_units_leave(void);  /* the same for another segment; what was inserted is gone */
 void probe_forget_all(void);   /* in a forked child: everything of threads */
 void probe_unloaded(void);     /* after dlclose */
 void probe_calibrate(void);

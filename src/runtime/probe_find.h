@@ -69,8 +69,9 @@ static RARELY struct probe_site *find(uintptr_t address, size_t pointer)
     struct probe_thread *p = loupe_probes;
     struct loupe_unit *unit = unit_at(address, pointer);
     uint32_t number = site_at(address);
-    struct probe_cells *c = p ? p->active[unit->number & (RECORD_UNITS_MAX - 1)] : NULL;
-    if (p && p->control != __atomic_load_n(&probe_control->word, __ATOMIC_RELAXED))
+    bool old = p && !p->trial && p->thread->control_at != probe_control; /* of an earlier segment */
+    struct probe_cells *c = p && !old ? p->active[unit->number & (RECORD_UNITS_MAX - 1)] : NULL;
+    if (p && !old && p->control != __atomic_load_n(&probe_control->word, __ATOMIC_RELAXED))
         obey(p, c, number);
     struct probe_site *s = c ? c->sites[number] : NULL;
     if (!s)

@@ -12,9 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-static struct record_cursor unit_cursor;
-static uint32_t unit_records;
-
 static uint64_t executions(const struct probe_site *s)
 {
     return s->record->armed - (uint64_t)(int64_t) * (volatile int32_t *)s->cell;
@@ -75,6 +72,10 @@ static struct probe_thread *new_probes(struct thread *t)
 static struct probe_thread *this_thread(void)
 {
     struct thread *t = loupe_tls.self;
+    if (t && thread_leave_old()) {
+        probe_point(thread_pointer(), true);
+        t = NULL;
+    }
     if (!t) {
         t = !loupe_process.hold && process_open() ? thread_acquire() : NULL;
         if (!t)
@@ -90,24 +91,6 @@ static struct probe_thread *this_thread(void)
 }
 
 /* ---- cells ---- */
-
-static bool say_unit(struct probe_unit *u)
-{
-    uintptr_t bias;
-    if (u->record != UINT32_MAX)
-        return true;
-    bool dynamic = u->flags & DYNAMIC_UNIT;
-    u->module =
-        module_at(dynamic ? ((struct dynamic_unit *)u->unit)->code : (uintptr_t)u->unit, &bias);
-    struct record_unit *r =
-        record_cursor_next(&loupe_process.writer, &unit_cursor, RECORD_KIND_UNITS, 0, sizeof *r);
-    if (!r)
-        return false;
-    *r = (struct record_unit){u->id, u->module, u->sites};
-    record_cursor_publish(&unit_cursor);
-    u->record = unit_records++;
-    return true;
-}
 
 /* Small units share a chunk; a large one has a run of its own. */
 static struct record_cells *new_cells(struct probe_thread *p, const struct probe_unit *u)
@@ -142,7 +125,7 @@ static struct probe_cells *own_cells(struct probe_thread *p, uint32_t number)
     struct probe_cells *c = arena_alloc(sizeof *c);
     size_t bytes = u->sites * sizeof(*c->sites);
     struct probe_site **sites = bytes > 2048 ? pages_alloc(bytes) : arena_alloc(bytes);
-    struct record_cells *cells = c && sites && say_unit(u) ? new_cells(p, u) : NULL;
+    struct record_cells *cells = c && sites && probe_unit_say(u) ? new_cells(p, u) : NULL;
     if (!cells) {
         record_trouble(loupe_process.writer.header, RECORD_TROUBLE_CELLS);
         return NULL;
@@ -261,7 +244,9 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
 
 static void *find_site(struct loupe_unit *unit, uint32_t site)
 {
-    struct probe_thread *p = loupe_probes ? loupe_probes : this_thread();
+    struct probe_thread *p = loupe_probes;
+    if (!p || p->thread->control_at != loupe_control)
+        p = this_thread();
     uint32_t number = unit->number;
     if (!number || number >= probe_unit_count || probe_units[number].unit != unit ||
         site >= probe_units[number].sites)
@@ -489,8 +474,6 @@ void probe_take_over(struct thread *t)
 void probe_forget_all(void)
 {
     loupe_probes = NULL;
-    unit_cursor = (struct record_cursor){0};
-    unit_records = 0;
     probe_lock = 0;
     probe_units_forget();
     probe_living_forget();

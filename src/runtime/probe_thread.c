@@ -62,11 +62,12 @@ static void unlink_living(struct probe_living *l)
 }
 
 /* Under the lock: the thread that attaches, which is the first one if no other is known. Others
- * came by pthread_create. */
+ * came by pthread_create. In a program that ran before us any other may do it, and end: who inserts
+ * reaches those. */
 void probe_living_add(void)
 {
     static struct probe_living first;
-    if (main_known || probe_living)
+    if (main_known || probe_living || (loupe_process.attached && syscall(SYS_gettid) != getpid()))
         return;
     main_known = true;
     link_living(&first);
@@ -186,15 +187,25 @@ void probe_threads_start(void)
     probe_unlocked(mask);
 }
 
+/* Where the C library has them in one of its own, of which a program that we were loaded into later
+ * tells us alone. */
+static void *next_of(const char *name)
+{
+    int saved = errno;
+    void *next = dlsym(RTLD_NEXT, name);
+    if (!next && loupe_process.attached)
+        next = dlsym(RTLD_DEFAULT, name);
+    errno = saved;
+    return next;
+}
+
 EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
                           void *(*function)(void *), void *argument)
 {
-    int saved = errno;
     if (!next_create)
-        *(void **)&next_create = dlsym(RTLD_NEXT, "pthread_create");
+        *(void **)&next_create = next_of("pthread_create");
     if (!next_create)
         return EAGAIN;
-    errno = saved;
     struct start *s = prepare();
     if (!s)
         return next_create(thread, attributes, function, argument);
@@ -209,12 +220,10 @@ EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 /* threads.h; a pthread_t underneath. 2: thrd_error. */
 EXPORT int thrd_create(pthread_t *thread, int (*function)(void *), void *argument)
 {
-    int saved = errno;
     if (!next_create_c11)
-        *(void **)&next_create_c11 = dlsym(RTLD_NEXT, "thrd_create");
+        *(void **)&next_create_c11 = next_of("thrd_create");
     if (!next_create_c11)
         return 2;
-    errno = saved;
     struct start *s = prepare();
     if (!s)
         return next_create_c11(thread, function, argument);

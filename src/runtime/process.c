@@ -329,10 +329,14 @@ bool process_attach(const struct attach_block *block)
 {
     static bool watching;
     struct process *p = &loupe_process;
-    uint64_t mask = slow_lock_signals(&open_lock);
-    if (!watching)
+    if (!watching) {
         watch_ends();
+        probe_threads_start();
+        probe_cost_start();
+    }
     watching = true;
+    probe_units_leave(); /* not below: who has its lock may want this one */
+    uint64_t mask = slow_lock_signals(&open_lock);
     leave_segment();
     p->attached = block;
     p->trouble = 0;

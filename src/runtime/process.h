@@ -32,6 +32,9 @@ const char *process_setting(const char *name) EXPORT_AS(process_setting);
 /* For a process that runs already: a new segment, where the block says. What was written into an
  * earlier one is left alone. Called by a thread that is in no event. */
 bool process_attach(const struct attach_block *block);
+/* The units of code that is about to get probes (record/dynamic.h): the first, the others follow.
+ */
+void process_attach_units(uint64_t first);
 /* Makes the segment if there is none yet; false: this process is not monitored. */
 bool process_open(void) EXPORT_AS(process_open);
 void process_ended(enum record_state state, int exit_code) EXPORT_AS(process_ended);

@@ -357,21 +357,33 @@ static bool is_nested(const struct thread *t, void *frame)
     return (uintptr_t)guarded[1] == back;
 }
 
+bool thread_leave_old(void)
+{
+    if (loupe_tls.self->control_at == loupe_control)
+        return false;
+    loupe_tls.self = NULL;
+    tls_settle(&loupe_tls);
+    loupe_probes = NULL;
+    loupe_dynamic_top = UINTPTR_MAX;
+    return true;
+}
+
 struct thread *event_begin_slow(void *frame)
 {
     struct thread *t = loupe_tls.self;
     if (t && is_nested(t, frame))
         return NULL;
     int saved = errno;
-    if (t && t->control_at != loupe_control) { /* of an earlier segment, which nobody reads */
-        loupe_tls.self = t = NULL;
-        tls_settle(&loupe_tls);
-    }
+    if (t && thread_leave_old())
+        t = NULL;
     if (!t && (loupe_process.hold || !process_open()))
         return NULL;              /* errno is as it was */
     uint64_t began = clock_now(); /* there is no clock before */
-    if (!t)
+    if (!t) {
+        dynamic_hold(); /* what is called for it may have probes */
         t = thread_acquire();
+        dynamic_go_on();
+    }
     errno = saved;
     if (!t)
         return NULL;

@@ -175,6 +175,8 @@ static inline void tls_settle(struct runtime_tls *tls)
 
 /* The block of the calling thread, made if need be; NULL when monitoring is impossible. */
 struct thread *thread_acquire(void);
+/* Leaves it, if it is of an earlier segment, which nobody reads; there must be one. */
+bool thread_leave_old(void);
 /* Gives the block of an ended thread to the next one. */
 void thread_release(struct thread *t);
 /* Has thread_release called when the calling thread ends. */

@@ -262,6 +262,170 @@ def killed(job):
     lt.ok(run.code == 0, "after that it can be attached to", run.result)
 
 
+def below(pid):
+    return [p for child in lt.children(pid) for p in [child, *below(child)]]
+
+
+def ranks_of(job):
+    """The processes that are the program."""
+    program = os.path.realpath(lt.built("attached"))
+    return [p for p in below(job.process.pid) if os.path.realpath(f"/proc/{p}/exe") == program]
+
+
+def mappings(pid):
+    """(start, end, rights, offset, path)"""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        for line in maps:
+            words = line.split(maxsplit=5)
+            start, end = (int(x, 16) for x in words[0].split("-"))
+            yield start, end, words[1], int(words[2], 16), words[5].strip() if words[5:] else ""
+
+
+def memory_of(pid, start, end):
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        memory.seek(start)
+        return memory.read(end - start)
+
+
+def changed(job):
+    """In how many of its processes the program's code is not as the file has it."""
+    path = os.path.realpath(lt.built("attached"))
+    with open(path, "rb") as file:
+        program = file.read()
+    count = 0
+    for pid in ranks_of(job):
+        start, end, _, offset, _ = next(m for m in mappings(pid) if m[2] == "r-xp" and m[4] == path)
+        code = memory_of(pid, start, end)
+        there = program[offset:offset + len(code)]
+        count += code[:len(there)] != there
+    return count
+
+
+def redirected(job):
+    """In how many of its processes the program has a pointer to code of Loupe's."""
+    path = os.path.realpath(lt.built("attached"))
+    count = 0
+    for pid in ranks_of(job):
+        all_of_it = list(mappings(pid))
+        ours = [m for m in all_of_it if "x" in m[2] and "loupe" in os.path.basename(m[4])]
+        words = [w for m in all_of_it if m[4] == path and m[2] in ("r--p", "rw-p")
+                 for w in memoryview(memory_of(pid, m[0], m[1])).cast("Q")]
+        count += any(m[0] <= w < m[1] for w in words for m in ours)
+    return count
+
+
+def as_it_was(job, what):
+    lt.equal((changed(job), redirected(job)), (0, 0), what)
+
+
+def steps(run, name="take_step"):
+    """(calls by rank, their time)"""
+    found = [n for n in run.nodes("procedure") if n["name"] == name]
+    return ({r["rank"]: r["count"] for n in found for r in n["ranks"]},
+            sum(n["time_s"] for n in found))
+
+
+def stepped_again(job):
+    """Attached to anew in mid-run: as many steps as sums, but for those under way, and from when the
+    probes are out."""
+    run = Attached(job.process.pid, "--dynamic", "*step*", "--for", "0.3", "--quiet").result()
+    if not lt.ok(run.code == 0, "attached to again", run.result):
+        return
+    counts, took = steps(run)
+    sums = {r["rank"]: r["count"] for r in (run.at("allreduce") or {"ranks": []})["ranks"]}
+    lt.note(f"{counts} steps, {sums} sums, {took:.3f} s")
+    lt.ok(counts and all(0.5 * sums.get(r, 0) - 5 <= counts.get(r, 0) <= 5 + sums.get(r, 0)
+                         for r in range(RANKS)), "again there is a step to each sum", counts, sums)
+    aside = steps(run, "step_aside")[0]
+    lt.ok(all(aside.get(r, 0) > 0.5 * counts.get(r, 0) - 5 for r in range(RANKS)),
+          "and one beside", aside)
+    as_it_was(job, "and code and import slots are as they were")
+
+
+def procedures():
+    """Records of procedures, by probes that come and go."""
+    job = Job()
+    lt.equal(len(ranks_of(job)), RANKS, "its ranks are found")
+    as_it_was(job, "its code is the file's")
+    attached = Attached(job.process.pid, "--dynamic", "take_step,step_a*,absent_one")
+    if not lt.ok(attached.job, "it is attached to", attached.text):
+        job.end("not attached to")
+        return
+    lt.equal((changed(job), redirected(job)), (RANKS, RANKS), "probes are there")
+    job.tell("go")
+    lt.ok(job.sees("done"), "the rounds are over")
+    run = attached.interrupt()
+    as_it_was(job, "let go of, its code and import slots are as they were")
+    expect_rounds(run, ROUNDS, "with probes")
+    counts, took = steps(run)
+    lt.equal(counts, {r: ROUNDS for r in range(RANKS)}, "every step is counted, in every rank")
+    lt.equal(steps(run, "step_aside")[0], counts, "also of threads that do not call MPI")
+    lt.equal(steps(run, "step_anew")[0], counts, "also of threads that are started meanwhile")
+    total = sum(r["time_s"] for r in run.data["ranks"])
+    lt.ok(0.9 * 0.0005 * ROUNDS * RANKS < took < total, "and they take as long as they do", took)
+    lt.ok(any("absent_one" in w for w in run.data["warnings"]), "what is not there is said",
+          run.data["warnings"])
+    unfit(job)
+    job.tell("spin")
+    for _ in range(2):
+        killed_inside(job)
+        stepped_again(job)
+    job.end("with probes")
+    loupe("collect")
+
+
+def unfit(job):
+    """Globs that fit nothing: the job is monitored without."""
+    def seen():
+        live = attached.live()
+        return live and any(n["count"] for n in live.named("MPI_Comm_rank"))
+
+    attached = Attached(job.process.pid, "--dynamic", "absent_one")
+    lt.ok(attached.job, "it is attached to", attached.text)
+    lt.ok(lt.wait_for(seen, 40, 0.2) and not changed(job), "nothing fits: only its calls are seen")
+    run = attached.interrupt()
+    lt.ok(run.code == 0 and any("absent_one" in w for w in run.data["warnings"]),
+          "which is said", run.result)
+
+
+def items():
+    """Procedures that got probes are items of the critical path: rank 1 is late because of one."""
+    def enough():
+        live = attached.live()
+        return live and (live.at("send") or {"count": 0})["count"] >= 40
+
+    job = Job(2, program="midway", args=("2",))
+    attached = Attached(job.process.pid, "--dynamic", "pass_ms,send_one", "--critical-path",
+                        "--items", "pass_ms,send_one", source="midway.c")
+    lt.ok(attached.job, "it is attached to", attached.text)
+    job.tell("go")
+    lt.ok(lt.wait_for(enough, 60, 0.2), "messages come")
+    run = attached.interrupt()
+    path = run.data.get("critical_path") or {"items": []}
+    share = {i["name"]: i["share_s"] for i in path["items"]}
+    rounds = run.at("allreduce")["count"] / 2
+    lt.note(f"{share} of {path.get('length_s')} s, {rounds} rounds")
+    lt.ok(share.get("pass_ms", 0) > 0.001 * rounds and
+          share["pass_ms"] > share.get("send_one", 0), "it has most of the path", share, rounds)
+    counts = steps(run, "pass_ms")[0]
+    lt.ok(not counts.get(0) and abs(counts.get(1, 0) - 2 * rounds) <= 4, "and is counted", counts)
+    job.end("with items")
+
+
+def killed_inside(job):
+    """kill -9 with probes in the program: they do no harm, and the next one takes them out."""
+    attached = Attached(job.process.pid, "--dynamic", "*step*,round_of")
+    lt.ok(attached.job, "it is attached to", attached.text)
+    attached.process.kill()
+    lt.finish(attached.process)
+    time.sleep(0.1)
+    lt.ok(changed(job) == RANKS and job.process.poll() is None,
+          "loupe is killed: probes are left, and the program lives")
+    run = Attached(job.process.pid, "--for", "0.1", "--quiet").result()
+    lt.ok(run.code == 0 and changed(job) == 0 and redirected(job) == 0, "the next one takes them out",
+          run.result)
+
+
 def ignores(pid, number):
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
         masks = dict(line.split(":\t") for line in file)
@@ -294,8 +458,8 @@ def refusals():
     lt.ok(result.code == 125 and "no such process" in result.err, "no process", result)
     result = loupe("attach", "nonsense")
     lt.ok(result.code == 125 and "no such process or job" in result.err, "no job", result)
-    result = loupe("attach", "1", "--dynamic", "solve")
-    lt.ok(result.code == 125 and "--dynamic" in result.err, "what it cannot do", result)
+    result = loupe("attach", "1", "--grace", "1")
+    lt.ok(result.code == 125 and "--grace" in result.err, "what it cannot do", result)
     result = loupe("attach")
     lt.ok(result.code == 125 and "which process" in result.err, "nothing", result)
     job = Job(2, before=[lt.LOUPE, "run", "-q", "-o", lt.run_file(), "--"])
@@ -305,4 +469,4 @@ def refusals():
     job.end("refused")
 
 
-lt.main(exact, late, to_the_end, later_library, again_and_again, silence, refusals)
+lt.main(exact, procedures, items, late, to_the_end, later_library, again_and_again, silence, refusals)

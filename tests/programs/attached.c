@@ -7,19 +7,22 @@
  *     spin  rounds until there is `end`
  *     silent  while time passes no call of MPI is made, not even MPI_Comm_rank
  *
- * In a round everybody sends two messages of 8 ints to the next rank, gets 100 from one rank and
- * sends them to another in a communicator in which all ranks are in reverse order, and all sum up.
- * What was begun before (a receive, a persistent send) ends in the first round. All that is
- * received is checked, and that errno stays as it is where MPI leaves it alone.
+ * In a round everybody takes a step of 0.5 ms, one in a thread beside and one in a thread that is
+ * started for it, sends two messages of 8 ints to the next rank, gets 100 from one rank and sends
+ * them to another in a communicator in which all ranks are in reverse order, and all sum up. What
+ * was begun before (a receive, a persistent send) ends in the first round. All that is received is
+ * checked, and that errno stays as it is where MPI leaves it alone.
  */
 #include "told.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static int rank, size, bad;
@@ -48,8 +51,59 @@ static void load(const char *path)
     bad += !call_mpi;
 }
 
+/* A procedure of 0.5 ms at least, with room for a probe at its end. */
+__attribute__((noinline)) int take_step(long ns)
+{
+    const struct timespec nap = {.tv_nsec = ns};
+    int failed = nanosleep(&nap, NULL) != 0;
+    __asm__ volatile("nopl 0(%%rax,%%rax)\n\tnopl 0(%%rax,%%rax)" ::: "memory");
+    return failed;
+}
+
+/* Another thread, which calls no MPI, takes as many steps of its own. */
+static _Atomic long asked, taken;
+
+__attribute__((noinline)) long step_aside(long number)
+{
+    __asm__ volatile("nopl 0(%%rax,%%rax)\n\tnopl 0(%%rax,%%rax)" ::: "memory");
+    return number + 1;
+}
+
+static void *walk_beside(void *unused)
+{
+    for (;; usleep(500))
+        while (taken < asked)
+            taken = step_aside(taken);
+    return unused;
+}
+
+/* And one that was not there before takes a single one. */
+__attribute__((noinline)) long step_anew(long number)
+{
+    __asm__ volatile("nopl 0(%%rax,%%rax)\n\tnopl 0(%%rax,%%rax)" ::: "memory");
+    return number + 2;
+}
+
+static void *walk_once(void *number)
+{
+    *(long *)number = step_anew(*(long *)number);
+    return number;
+}
+
+static void start_another(long number)
+{
+    pthread_t other;
+    long result = number;
+    bad += pthread_create(&other, NULL, walk_once, &result) != 0;
+    bad += pthread_join(other, NULL) != 0;
+    bad += result != number + 2;
+}
+
 static void round_of(long number)
 {
+    bad += take_step(500000);
+    asked++;
+    start_another(number);
     if (call_mpi)
         bad += call_mpi(rank) != size * (size - 1) / 2 + 1;
     int next = (rank + 1) % size, last = (rank + size - 1) % size;
@@ -79,10 +133,11 @@ static void round_of(long number)
 int main(int argc, char **argv)
 {
     long rounds = argc > 2 ? atol(argv[2]) : 10, number = 0;
-    int going = 1, early = 0, mine, next;
+    int going = 1, early = 0, level, mine, next;
+    pthread_t beside;
     MPI_Request before[2];
     directory = argc > 1 ? argv[1] : ".";
-    MPI_Init(&argc, &argv);
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &reverse);
@@ -90,6 +145,7 @@ int main(int argc, char **argv)
     mine = rank + 1;
     MPI_Irecv(&early, 1, MPI_INT, (rank + size - 1) % size, 5, MPI_COMM_WORLD, &before[0]);
     MPI_Send_init(&mine, 1, MPI_INT, next, 5, MPI_COMM_WORLD, &before[1]);
+    bad += pthread_create(&beside, NULL, walk_beside, NULL) != 0;
     if (rank == 0)
         tell("ready");
     pass_time("go");
@@ -98,6 +154,8 @@ int main(int argc, char **argv)
     bad += early != (rank + size - 1) % size + 1;
     for (; number < rounds; number++)
         round_of(number);
+    while (taken < asked)
+        usleep(500);
     MPI_Barrier(MPI_COMM_WORLD); /* @barrier */
     if (rank == 0)
         tell("done");

@@ -28,13 +28,14 @@ static int length_of(long number)
     return 1 + (int)(number % 3);
 }
 
-static void send_one(void)
+__attribute__((noinline)) static void send_one(void)
 {
     long data[MOST];
     for (int i = 0; i < length_of(sent); i++)
         data[i] = sent + i;
     MPI_Send(data, length_of(sent), MPI_LONG, 0, TAG, duplicate); /* @send */
     sent++;
+    __asm__ volatile("nopl 0(%%rax,%%rax)" ::: "memory");
 }
 
 static void check(const long *data, MPI_Status *status)
@@ -84,10 +85,11 @@ static void be_refused(void)
     MPI_Errhandler_free(&ours);
 }
 
-static void pass_ms(int ms)
+__attribute__((noinline)) static void pass_ms(int ms)
 {
     const struct timespec t = {.tv_nsec = ms * 1000000L};
     nanosleep(&t, NULL);
+    __asm__ volatile("nopl 0(%%rax,%%rax)" ::: "memory"); /* room for a probe at its end */
 }
 
 static void round_of(long number, int late)

@@ -13,7 +13,7 @@
 #define BLOCK_ENTRY      560
 #define BLOCK_ERROR      592
 #define BLOCK_TEXT       256
-#define BLOCK_SLOTS      1624
+#define BLOCK_SLOTS      1632
 #define BLOCK_FAILED     3
 
 #ifndef __ASSEMBLER__
