@@ -251,15 +251,17 @@ def again_and_again():
 
 def killed(job):
     """kill -9 at any moment; then it can still be attached to."""
-    for _ in range(TIMES):
+    for i in range(TIMES):
+        probes = ["--dynamic", "*step*"] if i % 2 else []
         with subprocess.Popen([lt.LOUPE, "attach", str(job.process.pid), "--quiet", "-o",
-                               lt.run_file()], env=lt.environment(), stderr=subprocess.DEVNULL,
-                              cwd=lt.TMP) as process:
+                               lt.run_file(), *probes], env=lt.environment(),
+                              stderr=subprocess.DEVNULL, cwd=lt.TMP) as process:
             time.sleep(random.random() * 0.3)
             process.kill()
         lt.ok(job.process.poll() is None, "the program lives on after kill -9 of loupe")
     run = Attached(job.process.pid, "--for", "0.2").result()
     lt.ok(run.code == 0, "after that it can be attached to", run.result)
+    as_it_was(job, "and let go of as it was")
 
 
 def below(pid):
