@@ -25,7 +25,6 @@ enum code_kind {
 enum code_way {
     CODE_JUMP,  /* five bytes of whole instructions in one block, none of them a target */
     CODE_SHORT, /* two bytes, and a relay within a short jump's reach */
-    CODE_TRAP,  /* one byte is all there is */
     CODE_NEVER  /* not at all; `why` says why not */
 };
 

@@ -254,7 +254,7 @@ void window_choose(const struct flow *flow, struct code_body *body, struct code_
                    uint32_t block, uint32_t index);
 bool window_is_call(const struct insn *i);
 
-/* code_relays.c: short jumps for the points that are open, or traps. */
+/* code_relays.c: short jumps for the points that are open. */
 enum { CODE_OPEN = CODE_NEVER + 1 }; /* a way: no room for a jump of five bytes */
 void relays_find(struct code_file *file);
 

@@ -65,7 +65,7 @@ static bool add_way(struct flow *flow, struct code_body *body, uint32_t block, u
     return true;
 }
 
-/* One byte, and not the block's last of several: nothing fits but a trap. Its exit is then on all
+/* One byte, and not the block's last of several: no jump fits. Its exit is then on all
  * the ways that lead to it, the last of which takes its place in the list. */
 static void add_ways(struct flow *flow, struct code_body *body, uint32_t block)
 {

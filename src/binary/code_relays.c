@@ -213,12 +213,11 @@ static bool make_short(struct code_file *file, const struct code_body *body,
 
 static void settle(struct code_file *file, const struct code_body *body, struct code_point *p)
 {
-    bool one_byte = p->kind == CODE_ENTRY || p->kind == CODE_EXIT || p->kind == CODE_CALL;
     if (body->whole && make_short(file, body, p)) {
         p->way = CODE_SHORT;
         p->why = NULL;
     } else {
-        p->way = one_byte ? CODE_TRAP : CODE_NEVER;
+        p->way = CODE_NEVER;
     }
 }
 

@@ -116,7 +116,7 @@ static void place_json(const struct session_place *p, bool plan)
         json_string(&j, "file", p->file);
         json_uint(&j, "line", p->line);
     }
-    json_string(&j, "way", p->left_out ? NULL : p->trap ? "trap" : p->relay ? "relay" : "jump");
+    json_string(&j, "way", p->left_out ? NULL : p->relay ? "relay" : "jump");
     if (plan) {
         json_int(&j, "pid", p->pid);
         json_uint(&j, "code_bytes", p->code_bytes);
@@ -143,7 +143,7 @@ static void place_text(const struct session_place *p, bool plan)
                       : (plan ? "its procedure has a point that cannot be instrumented"
                               : "there is no room for a jump"));
     else
-        printf("  by %s", p->trap ? "trap" : p->relay ? "jump over a relay" : "jump");
+        printf("  by %s", p->relay ? "jump over a relay" : "jump");
     if (!p->left_out && plan)
         printf(", %zu bytes of code", p->code_bytes);
     putchar('\n');
@@ -151,19 +151,18 @@ static void place_text(const struct session_place *p, bool plan)
 
 void probe_show_plan(const struct session_report *report, bool json)
 {
-    size_t jumps = 0, traps = 0, out = 0;
+    size_t relays = 0, out = 0;
     for (size_t i = 0; i < report->count; i++) {
         const struct session_place *p = &report->places[i];
-        jumps += !p->left_out && !p->trap;
-        traps += !p->left_out && p->trap;
+        relays += !p->left_out && p->relay;
         out += p->left_out;
         if (json)
             place_json(p, true);
         else
             place_text(p, true);
     }
-    log_info("%zu points: %zu by jump, %zu by trap, %zu not possible; nothing was inserted",
-             report->count, jumps, traps, out);
+    log_info("%zu points: %zu by jump (%zu over a relay), %zu not possible; nothing was inserted",
+             report->count, report->count - out, relays, out);
 }
 
 void probe_show_left_out(const struct session_report *report)

@@ -78,11 +78,9 @@ struct emit_use {
 
 /*
  * With CODE_SHORT the window gets a short jump, and the relay that it leads to is written as well.
- * Where `way` is neither that nor CODE_JUMP it is a trap: `window` has 15 bytes from `address`
- * (fewer are filled up), the result's window is the one instruction, and the first byte of `jump`
- * is int3. Uses `after` a call are refused: no frame of ours may be on the stack while it lasts; a
- * point at the instruction behind it takes them. At an edge (CODE_LOOP_*), and at an exit that has
- * a target, the code runs only when that is where it leads.
+ * Uses `after` a call are refused: no frame of ours may be on the stack while it lasts; a point at
+ * the instruction behind it takes them. At an edge (CODE_LOOP_*), and at an exit that has a target,
+ * the code runs only when that is where it leads.
  */
 struct emit_point {
     const struct code_point *point;

@@ -38,10 +38,8 @@ static void note_matches(struct session *session, const struct spec *spec,
         if (any)
             continue;
         resolve_nothing(session, &spec->requests[r], &why);
-        const char *text = strstr(why.message, ": "); /* behind where it stands in a spec */
         result->missing[r / 2] =
-            xasprintf("%s (looked for again in libraries that are loaded later)",
-                      text ? text + 2 : why.message);
+            xasprintf("%s (looked for again in libraries that are loaded later)", why.message);
         if (!session->later) /* that not everything is in a library is no news */
             strbuf_printf(&result->notes, "%s\n", result->missing[r / 2]);
     }

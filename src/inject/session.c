@@ -228,7 +228,7 @@ static int check_named(const struct spec *spec, const struct wanted_list *wanted
         if (!w->why)
             continue;
         bad = bad ? bad : w;
-        const char *named = r->where == SPEC_CALL ? r->in : r->function;
+        const char *named = r->where != SPEC_CALL ? r->function : r->in ? r->in : "*";
         if (spec->records || (!r->file && named && resolve_is_glob(named)))
             continue;
         const char *function =
@@ -254,7 +254,6 @@ static void report_wanted(const struct process *p, const struct spec *spec,
                                      .kind = resolve_kind(spec->requests[w->request].where),
                                      .left_out = w->left_out || !w->point,
                                      .program = w->loaded->program,
-                                     .trap = w->trap,
                                      .relay = w->relay,
                                      .module = w->loaded->path,
                                      .function = "",

@@ -25,7 +25,6 @@ struct session_place {
     uint32_t request;     /* of the spec */
     uint8_t kind;         /* enum code_kind */
     bool program;         /* in the program itself, not in a library */
-    bool trap;            /* by a trap, not by a jump */
     bool relay;           /* by a short jump to one that has room */
     bool left_out;        /* nothing is inserted there: `why`, or its procedure has such a point */
     uint64_t address;     /* in the file */

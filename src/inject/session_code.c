@@ -50,7 +50,6 @@ static bool has_thread_pointer(const struct process *p)
 
 struct made {
     struct emit_point points[EMIT_POINTS];
-    struct code_point trapped[EMIT_POINTS];
     struct emit_use *uses;
     size_t count;
 };
@@ -82,8 +81,7 @@ static int collect(const struct change *c, const struct site *site, uint64_t tic
         struct emit_point *p = &m->points[m->count++];
         *p = common;
         p->point = u->point;
-        uint64_t window = site->trap ? u->point->address : u->point->window;
-        p->window = site->at.original + (window + p->bias - site->at.window);
+        p->window = site->at.original + (u->point->window + p->bias - site->at.window);
         p->relay = site->relay.bytes ? site->relay.original : NULL;
         p->uses = &m->uses[i];
         p->use_count = 1;
@@ -193,7 +191,7 @@ static int generate_site(struct change *c, struct site *site, struct wanted_list
         err = make_code(c, site, tick_scale, only_try, scratch, &result);
         why = err < 0 ? (*result.why ? result.why : strerror(-err)) : NULL;
     }
-    if (!why && !site->trap && !within(&site->at, result.window, result.window_bytes)) {
+    if (!why && !within(&site->at, result.window, result.window_bytes)) {
         why = "its window is not where it should be";
         err = -EINVAL;
     }
@@ -203,11 +201,6 @@ static int generate_site(struct change *c, struct site *site, struct wanted_list
                                 (unsigned long long)site->at.window, why);
         refuse_site(site, wanted, handle, why);
         return -EAGAIN;
-    }
-    if (site->trap) {
-        memcpy(site->at.inserted, site->at.original, site->at.bytes);
-        site->at.inserted[0] = 0xcc;
-        return 0;
     }
     fill(&site->at, result.window, result.window_bytes, result.jump, result.moved);
     if (site->relay.bytes) {
@@ -277,8 +270,7 @@ static int make_patches(struct change *c)
     size_t count = 0;
     int err = 0;
     for (size_t i = 0; i < c->made_count; i++)
-        if (!c->made[i]->trap)
-            count += add_pieces(&pieces[count], c->made[i], true);
+        count += add_pieces(&pieces[count], c->made[i], true);
     for (size_t i = 0; i < c->dropped_count; i++)
         if (!c->dropped[i]->loaded->gone)
             count += add_pieces(&pieces[count], c->dropped[i], false);
@@ -319,7 +311,6 @@ static void note_made(const struct change *c, struct wanted_list *wanted)
                 w--;
             for (; w && w < sorted + wanted->count && by_wanted_point(w, &at) == 0; w++) {
                 (*w)->code_bytes = s->code_bytes;
-                (*w)->trap = s->trap;
                 (*w)->relay = s->relay.bytes != 0;
             }
         }

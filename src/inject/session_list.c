@@ -17,7 +17,6 @@ static void show_function(const struct loaded *l, pid_t pid, const struct code *
         struct session_place place = {
             .pid = pid,
             .kind = p->kind,
-            .trap = p->way == CODE_TRAP,
             .relay = p->way == CODE_SHORT,
             .left_out = p->way == CODE_NEVER,
             .address = p->address,
@@ -76,11 +75,11 @@ int session_list(struct session *s, const char *glob, session_show *show, void *
         if (s->processes[i].loaded_count && !shown_before(s, i))
             count +=
                 list_process(s, &s->processes[i], module, module ? mark + 1 : pattern, show, data);
-    free(pattern);
     if (!count) {
         struct spec_request nothing = {
-            .where = SPEC_ENTRY, .function = (char *)glob, .source_line = 1, .source_column = 1};
-        return resolve_nothing(s, &nothing, error);
+            .where = SPEC_ENTRY, .module = module, .function = module ? mark + 1 : pattern};
+        count = resolve_nothing(s, &nothing, error);
     }
+    free(pattern);
     return count;
 }

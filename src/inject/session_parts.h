@@ -61,8 +61,7 @@ struct place {
 struct site {
     struct loaded *loaded;
     struct place at;
-    struct place relay; /* where a short jump leads first; no bytes: none */
-    bool trap;
+    struct place relay;    /* where a short jump leads first; no bytes: none */
     bool kept;             /* while a change is prepared */
     struct site_use *uses; /* in the order of execution */
     size_t use_count, use_room;
@@ -158,7 +157,7 @@ struct wanted {
     char *why; /* NULL: it can be done, as far as is known */
     bool left_out;
     size_t code_bytes;
-    bool trap, relay;
+    bool relay;
     const struct emit_record *record; /* in place of actions; NULL: none */
 };
 struct wanted_list {

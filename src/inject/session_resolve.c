@@ -284,31 +284,96 @@ static bool module_exists(struct session *s, const char *pattern)
     return false;
 }
 
+static void add_near(struct session *s, const struct spec_request *r, const char *name,
+                     const char *otherwise, struct strbuf *text)
+{
+    struct near near = {0};
+    nearest(s, r, name, &near);
+    for (int i = 0; i < NEAR_MAX && near.name[i]; i++)
+        strbuf_printf(text, "%s%s", i ? ", " : "; near: ", near.name[i]);
+    if (!near.name[0])
+        strbuf_printf(text, "%s", otherwise);
+}
+
+/* What it does call, each once; there is room for a few. */
+static void add_callees(const struct code *code, const struct code_function *f, struct strbuf *text)
+{
+    enum { SHOWN = 8 };
+    const char *shown[SHOWN];
+    size_t count = 0;
+    for (uint32_t i = 0; i < f->point_count && count < SHOWN; i++) {
+        const struct code_point *p = &code->points[f->first_point + i];
+        const char *name =
+            p->callee != CODE_NONE ? code->functions[p->callee].pretty : p->callee_name;
+        bool known = p->kind != CODE_CALL || !name;
+        for (size_t k = 0; k < count && !known; k++)
+            known = strcmp(shown[k], name) == 0;
+        if (known)
+            continue;
+        strbuf_printf(text, "%s%s", count ? ", " : "; it calls ", name);
+        shown[count++] = name;
+    }
+    if (count == SHOWN)
+        strbuf_printf(text, " ...");
+    if (!count)
+        strbuf_printf(text, "; it calls nothing that has a name");
+}
+
+static void no_call(struct session *s, const struct spec_request *r, struct strbuf *text)
+{
+    strbuf_printf(text, "no call of %s", r->function);
+    if (!r->in) {
+        add_near(s, r, r->function, "", text);
+        return;
+    }
+    strbuf_printf(text, " in %s", r->in);
+    for (size_t i = 0; i < s->process_count; i++)
+        for (size_t k = 0; k < s->processes[i].loaded_count; k++) {
+            const struct loaded *l = s->processes[i].loaded[k];
+            const struct code *code = l->gone || !l->analysis ? NULL : l->analysis->code;
+            for (size_t f = 0; code && f < code->function_count; f++)
+                if (resolve_function_matches(&code->functions[f], r->in)) {
+                    if (!resolve_is_glob(r->in))
+                        add_callees(code, &code->functions[f], text);
+                    return;
+                }
+        }
+    strbuf_printf(text, ": there is no such procedure");
+    add_near(s, r, r->in, "", text);
+}
+
+/* The program comes first, if it is there at all. */
+static bool program_unread(const struct session *s)
+{
+    for (size_t i = 0; i < s->process_count; i++) {
+        const struct process *p = &s->processes[i];
+        if (!p->gone && (!p->loaded_count || !p->loaded[0]->program))
+            return true;
+    }
+    return false;
+}
+
 int resolve_nothing(struct session *s, const struct spec_request *r, struct session_error *error)
 {
-    if (r->module && !module_exists(s, r->module))
-        return session_fail(error, -ENOENT, "%u:%u: no module \"%s\" is loaded", r->source_line,
-                            r->source_column, r->module);
-    if (r->file)
-        return session_fail(error, -ENOENT,
-                            "%u:%u: no loop at %s:%u (of programs without debug information no "
-                            "lines are known)",
-                            r->source_line, r->source_column, r->file, r->line);
-    struct near near = {0};
-    const char *name = r->where == SPEC_CALL && r->in ? r->in : r->function;
-    nearest(s, r, name, &near);
     struct strbuf text = {0};
-    for (int i = 0; i < NEAR_MAX && near.name[i]; i++)
-        strbuf_printf(&text, "%s%s", i ? ", " : "; near: ", near.name[i]);
-    if (r->where == SPEC_CALL)
-        session_fail(error, -ENOENT, "%u:%u: no call of %s%s%s%s", r->source_line, r->source_column,
-                     r->function, r->in ? " in " : "", r->in ? r->in : "",
-                     text.len ? text.text : "");
-    else
-        session_fail(error, -ENOENT, "%u:%u: no procedure \"%s\"%s (or the compiler inlined it)%s",
-                     r->source_line, r->source_column, r->function,
-                     r->module ? " in this module" : "",
-                     text.len ? text.text : "; loupe probe PID --list '*' shows those there are");
+    if (r->source_line) /* else the name was given otherwise than in a spec */
+        strbuf_printf(&text, "%u:%u: ", r->source_line, r->source_column);
+    if (r->module && !module_exists(s, r->module)) {
+        strbuf_printf(&text, "no module \"%s\" is loaded", r->module);
+    } else if (r->file) {
+        strbuf_printf(&text,
+                      "no loop at %s:%u (of programs without debug information no lines are known)",
+                      r->file, r->line);
+    } else if (r->where == SPEC_CALL) {
+        no_call(s, r, &text);
+    } else {
+        strbuf_printf(&text, "no procedure \"%s\"%s (or the compiler inlined it)", r->function,
+                      r->module ? " in this module" : "");
+        add_near(s, r, r->function, "; loupe probe PID --list '*' shows those there are", &text);
+    }
+    if (!r->module && program_unread(s))
+        strbuf_printf(&text, "; the program's own file could not be read");
+    session_fail(error, -ENOENT, "%s", text.text);
     strbuf_free(&text);
     return -ENOENT;
 }

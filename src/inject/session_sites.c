@@ -35,8 +35,6 @@ static void refuse_unusable(struct wanted_list *wanted)
             continue;
         if (w->point->way == CODE_NEVER)
             wanted_refuse(wanted, w, w->point->why ? w->point->why : "it cannot be patched");
-        else if (w->point->way == CODE_TRAP)
-            wanted_refuse(wanted, w, "there is room for one byte only, and traps are not used");
         else if (w->point->window_bytes > WINDOW_MAX || w->point->relay_bytes > WINDOW_MAX)
             wanted_refuse(wanted, w, "its instructions are too long");
     }
@@ -53,13 +51,9 @@ struct span {
 
 static struct span span_of(struct loaded *l, struct site_use use)
 {
-    struct span s = {.loaded = l, .use = use, .start = use.point->window + l->bias};
-    s.end = s.start + use.point->window_bytes;
-    if (use.point->way != CODE_JUMP && use.point->way != CODE_SHORT) {
-        s.start = use.point->address + l->bias;
-        s.end = s.start + 1;
-    }
-    return s;
+    uint64_t start = use.point->window + l->bias;
+    return (struct span){
+        .loaded = l, .use = use, .start = start, .end = start + use.point->window_bytes};
 }
 
 static int by_start(const void *a, const void *b)
@@ -111,7 +105,6 @@ static int join(struct change *c, const struct span *spans, size_t count, uint64
     const struct code_point *first = spans[0].use.point;
     site->at.window = spans[0].start;
     site->at.bytes = (uint8_t)(end - site->at.window);
-    site->trap = site->at.bytes == 1;
     site->loaded = spans[0].loaded;
     if (first->way == CODE_SHORT) {
         site->relay.window = first->relay + site->loaded->bias;

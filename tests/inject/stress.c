@@ -86,7 +86,7 @@ static size_t count_report(const struct session_report *r, bool all)
     size_t in = 0;
     for (size_t i = 0; i < r->count; i++) {
         in += !r->places[i].left_out;
-        done.jumps += !r->places[i].left_out && !r->places[i].trap;
+        done.jumps += !r->places[i].left_out;
         done.relays += !r->places[i].left_out && r->places[i].relay;
         *(all ? &done.all_left_out : &done.left_out) += r->places[i].left_out;
         *(all ? &done.all_refused : &done.refused) += r->places[i].why != NULL;

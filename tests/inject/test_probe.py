@@ -255,6 +255,11 @@ def errors():
     refused([pid, "counter c; entry work { addCounter(c, ) }"], "1:39")
     refused([pid, "counter c;\nexit work { addCounter(c, arg1) }"], "2:27", "entries and calls")
     refused([pid, "counter c; loop known.c:99999 entry { }"], "no loop")
+    refused([pid, "counter c; call nothing in work { addCounter(c, 1) }"], "it calls", "leaf")
+    refused([pid, "counter c; call leaf in wrok { addCounter(c, 1) }"], "no such procedure", "work")
+    refused([pid, "counter c; entry strlen { addCounter(c, 1) }"], "ifunc")
+    refused([pid, "--list", "nolib!*"], 'probe: no module "nolib"')
+    refused([pid, "--list", "wrok"], 'probe: no procedure "wrok"', "work")
     refused([pid, spec, spec], "two specs declare c")
     refused([pid], "what is to be inserted")
     refused(["nosuchjob", spec], "nosuchjob")
@@ -272,6 +277,10 @@ def look():
                          "counter c; entry work { addCounter(c, 1) }"], env=CACHE)
     lt.ok(result.code == 0 and "by jump" in result.out, "--dry-run shows how", result)
     lt.ok(not inserted(target.pid), "and inserts nothing")
+    result = lt.execute([lt.LOUPE, "probe", str(target.pid), "--dry-run",
+                         "counter c; call malloc { addCounter(c, 1) }"], env=CACHE)
+    lt.ok(result.code == 0 and result.out.count("libc.so.6!") > 10,
+          "calls in all procedures of the libraries, whether each fits or not", result)
     target.go()
     lt.equal(target.result(), (expected(1000, 1)[0], 0), "the program goes on")
 

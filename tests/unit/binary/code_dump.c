@@ -9,7 +9,7 @@
 
 static const char *const kinds[] = {"entry",      "exit",      "call",
                                     "loop-entry", "loop-exit", "loop-next"};
-static const char *const ways[] = {"jump", "short", "trap", "never"};
+static const char *const ways[] = {"jump", "short", "never"};
 
 int main(int argc, char **argv)
 {

@@ -18,7 +18,7 @@ struct window {
     size_t count;
     uint64_t start;
     uint8_t length;
-    uint8_t patched; /* so many bytes at its start change: a jump, or a trap */
+    uint8_t patched; /* so many bytes at its start change */
     uint8_t bytes[WINDOW];
     struct instruction instructions[WINDOW];
     size_t instruction_count;
@@ -30,31 +30,14 @@ static uint64_t address_of(const struct emit_point *p)
     return p->point->address + p->bias;
 }
 
-/* A trap: the one instruction, how long it is nobody has said. */
-static int gather_one(struct generate *g, struct window *w)
-{
-    enum { LONGEST = 15 };
-    struct instruction only;
-    w->start = address_of(&w->points[0]);
-    for (size_t i = 0; i < w->count; i++) {
-        if (address_of(&w->points[i]) != w->start)
-            return generate_fail(g, -EINVAL, "a trap is for the points of one instruction");
-    }
-    if (!instruction_decode(w->points[0].window, LONGEST, w->start, &only))
-        return generate_fail(g, -EINVAL, "no instruction there");
-    memcpy(w->bytes, only.bytes, only.length);
-    w->length = only.length;
-    return 0;
-}
-
 static int gather(struct generate *g, struct window *w)
 {
     uint64_t end = 0;
     w->start = UINT64_MAX;
     uint8_t way = w->points[0].point->way;
-    w->patched = way == CODE_JUMP ? JUMP : way == CODE_SHORT ? SHORT : 1;
-    if (w->patched == 1)
-        return gather_one(g, w);
+    if (way != CODE_JUMP && way != CODE_SHORT)
+        return generate_fail(g, -EINVAL, "a point without a window");
+    w->patched = way == CODE_JUMP ? JUMP : SHORT;
     for (size_t i = 0; i < w->count; i++) {
         const struct code_point *p = w->points[i].point;
         uint64_t start = p->window + w->points[0].bias;
@@ -242,10 +225,6 @@ static void straight(struct generate *g, struct window *w)
     /* Only what changes: behind the jump all stays as it is. */
     for (unsigned o = 1; o < w->patched; o++)
         r->moved[o] = w->moved[o];
-    if (w->patched == 1) {
-        r->jump[0] = 0xcc;
-        return;
-    }
     if (w->patched == SHORT) {
         generate_short(g, &w->points[0], w->start);
         generate_relay(g, &w->points[0]);

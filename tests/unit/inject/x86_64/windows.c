@@ -248,11 +248,10 @@ static void refusals(struct fixture *f)
     f->points[0].target = 32;
     error = emit_point(&f->p[0], (uint64_t)f->memory + 4096, f->memory + 4096, 2048, &result);
     ok(error == -ENOTSUP && result.why[0], "edge to elsewhere: %s", result.why);
-    lay_out(f, &shapes[2]); /* a trap at a call: it runs from its own copy */
-    f->points[0].way = CODE_TRAP;
-    f->points[0].window_bytes = 0;
+    lay_out(f, &shapes[2]);
+    f->points[0].way = CODE_NEVER;
     error = emit_point(&f->p[0], (uint64_t)f->memory + 4096, f->memory + 4096, 2048, &result);
-    ok(error == 0 && result.jump[0] == 0xcc && result.jump[1] == f->memory[2], "trap: one byte");
+    ok(error == -EINVAL && result.why[0], "no room: %s", result.why);
 }
 
 static const struct shape *shape(const char *name)
