@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 long status_number(const char *path, const char *key, int base)
@@ -124,6 +125,60 @@ int target_check(pid_t pid, struct target_error *e)
     return check_binary(pid, e);
 }
 
+static int yama_scope(void)
+{
+    FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+    int scope = 0;
+    if (f && fscanf(f, "%d", &scope) != 1)
+        scope = 0;
+    if (f)
+        fclose(f);
+    return scope;
+}
+
+/* The kernel then gives what /proc has of it to root, whoever it belongs to. */
+static bool protected(const char *status, long uid)
+{
+    struct stat st;
+    return uid > 0 && stat(status, &st) == 0 && (long)st.st_uid != uid;
+}
+
+static bool may_trace_all(void)
+{
+    enum { SYS_PTRACE = 19 }; /* number of the capability */
+    long effective = status_number("/proc/self/status", "CapEff:", 16);
+    return effective >= 0 && effective >> SYS_PTRACE & 1;
+}
+
+/* By the kernel, for a reason that is not the process itself. */
+static int forbidden(pid_t pid, long uid, struct target_error *e)
+{
+    int scope = yama_scope();
+    if (scope >= 3)
+        return say(e, -EPERM,
+                   "ptrace is switched off on this machine until it is restarted "
+                   "(kernel.yama.ptrace_scope is 3)");
+    if (scope >= 1 && !may_trace_all())
+        return say(e, -EPERM,
+                   "kernel.yama.ptrace_scope is %d: attach as root, or have the "
+                   "administrator run: sysctl kernel.yama.ptrace_scope=0",
+                   scope);
+    if (geteuid() == 0 && uid != 0 && !may_trace_all())
+        return say(e, -EPERM,
+                   "process %d belongs to another user (uid %ld), and root may not trace it here: "
+                   "CAP_SYS_PTRACE is missing (of a container: --cap-add=SYS_PTRACE)",
+                   (int)pid, uid);
+    if (status_number("/proc/self/status", "Seccomp:", 10) > 0)
+        return say(e, -EPERM,
+                   "ptrace of process %d is forbidden: most likely by the filter for system calls "
+                   "(seccomp) that loupe runs under, as in a container",
+                   (int)pid);
+    return say(e, -EPERM,
+               "ptrace of process %d is forbidden: it may have other rights, or a security module "
+               "or a container forbids it",
+               (int)pid);
+}
+
 int target_refused(pid_t pid, int why, struct target_error *e)
 {
     char status[64];
@@ -141,23 +196,10 @@ int target_refused(pid_t pid, int why, struct target_error *e)
     long tracer = status_number(status, "TracerPid:", 10);
     if (tracer > 0)
         return say(e, -EBUSY, "process %d is already traced by process %ld", (int)pid, tracer);
-    FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
-    int scope = 0;
-    if (f && fscanf(f, "%d", &scope) != 1)
-        scope = 0;
-    if (f)
-        fclose(f);
-    if (scope >= 3)
+    if (geteuid() != 0 && protected(status, uid))
         return say(e, -EPERM,
-                   "ptrace is switched off on this machine until it is restarted "
-                   "(kernel.yama.ptrace_scope is 3)");
-    if (scope >= 1 && geteuid() != 0)
-        return say(e, -EPERM,
-                   "kernel.yama.ptrace_scope is %d: attach as root, or have the "
-                   "administrator run: sysctl kernel.yama.ptrace_scope=0",
-                   scope);
-    return say(e, -EPERM,
-               "ptrace of process %d is forbidden: it may have other rights (setuid), or "
-               "a container's seccomp profile or missing CAP_SYS_PTRACE forbids it",
-               (int)pid);
+                   "process %d is protected (not dumpable): it has more rights than you, its file "
+                   "may not be read, or it has asked for it; attach as root",
+                   (int)pid);
+    return forbidden(pid, uid, e);
 }

@@ -57,6 +57,53 @@ def another_user():
     target = Target(1000, 0)
     refused([*as_nobody, loupe, "probe", str(target.pid), SPEC], "another user's", "another user")
     goes_on(target, "another user's")
+    unprivileged(loupe, as_nobody)
+
+
+def unprivileged(loupe, as_nobody):
+    """What an ordinary user is refused of their own, and root without its capability."""
+    hidden, open_to_all = lt.scratch("hidden"), lt.scratch("known")
+    for path, mode in (hidden, 0o711), (open_to_all, 0o755):
+        shutil.copy(KNOWN, path)
+        os.chmod(path, mode)
+    target = Target(1000, 0, program=hidden, before=as_nobody)
+    refused([*as_nobody, loupe, "probe", str(target.pid), SPEC], "a file that may not be read",
+            "read")
+    goes_on(target, "a file that may not be read")
+    code = "import ctypes, os; ctypes.CDLL(None).prctl(4, 0); print(os.getpid(), flush=True); " \
+           "input(); print(6 * 7)"
+    process = lt.start([*as_nobody, "/usr/bin/python3", "-c", code], stdin=subprocess.PIPE)
+    pid = process.stdout.readline().strip()
+    refused([*as_nobody, loupe, "probe", pid, SPEC], "a process that is not dumpable", "protected",
+            "root")
+    lt.equal(process.communicate("\n", timeout=lt.LIMIT)[0], "42\n",
+             "a process that is not dumpable: goes on")
+    target = Target(1000, 0, program=open_to_all, before=as_nobody)
+    without = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
+    refused([*without, loupe, "probe", str(target.pid), SPEC], "root without its capability",
+            "CAP_SYS_PTRACE")
+    goes_on(target, "root without its capability")
+    yama(loupe, as_nobody, open_to_all)
+
+
+def yama(loupe, as_nobody, program):
+    """The kernel's setting, put in its place for loupe alone, and ptrace refused as by it."""
+    noptrace = lt.scratch("noptrace")
+    shutil.copy(NOPTRACE, noptrace)
+    os.makedirs(lt.scratch("kernel/yama"))
+    mount = f'mount --bind {lt.scratch("kernel")} /proc/sys/kernel && exec "$@"'
+    inside = ["unshare", "--mount", "sh", "-c", mount, "sh"]
+    if lt.execute([*inside, "true"]).code or lt.execute([noptrace, "true"]).code:
+        lt.skip("ptrace_scope", "not allowed here")
+        return
+    for scope, who, words in (1, as_nobody, ["ptrace_scope is 1", "sysctl"]), \
+                             (3, [], ["ptrace_scope is 3", "restarted"]):
+        with open(lt.scratch("kernel/yama/ptrace_scope"), "w", encoding="utf-8") as file:
+            file.write(f"{scope}\n")
+        target = Target(1000, 0, program=program, before=as_nobody)
+        refused([*inside, *who, noptrace, loupe, "probe", str(target.pid), SPEC],
+                f"ptrace_scope {scope}", *words)
+        goes_on(target, f"ptrace_scope {scope}")
 
 
 def forbidden():
@@ -65,7 +112,7 @@ def forbidden():
     if lt.execute([NOPTRACE, "true"]).code == 77:
         lt.skip("ptrace forbidden", "no seccomp here")
     else:
-        refused(command, "ptrace forbidden", "ptrace", "forbid")
+        refused(command, "ptrace forbidden", "ptrace", "forbid", "seccomp")
     goes_on(target, "ptrace forbidden")
 
 
