@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What inserted code costs: probe.py BUILD. Paper 2's figures 8 to 10 for this machine (what each
-primitive adds to a call of a tiny function, in turns with the plain call, the least of all), what
-procedure records add beside those of `loupe cc`, the pause for 2,000 points in one process and in 64, analysis of 20,000 functions, and beside it gprof
-and uftrace where they are installed."""
+"""What inserted code costs: probe.py BUILD [PART...]. Parts: primitives (paper 2's figures 8 to 10
+for this machine: what each adds to a call of a tiny function, in turns with the plain call, the
+least of all), records (of procedures, beside those of `loupe cc`), others (gprof and uftrace, where
+they are installed), pauses (for 2,000 points in one process and in 64, and the analysis of 20,000
+functions). Without any: all."""
 import os
 import re
 import shutil
@@ -188,7 +189,11 @@ def pauses(tmp):
 
 
 with tempfile.TemporaryDirectory() as directory:
-    plain_ns = primitives(directory)
-    records(directory, plain_ns)
-    others(directory, plain_ns)
-    pauses(directory)
+    parts = sys.argv[2:] or ["primitives", "records", "others", "pauses"]
+    plain_ns = primitives(directory) if set(parts) - {"pauses"} else None
+    if "records" in parts:
+        records(directory, plain_ns)
+    if "others" in parts:
+        others(directory, plain_ns)
+    if "pauses" in parts:
+        pauses(directory)
