@@ -40,6 +40,11 @@ def tool(name, *places):
     return found
 
 
+def with_us(signal):
+    """Before a command: it gets this signal when we are killed, as it would go on for ever."""
+    return ["setpriv", "--pdeathsig", signal] if shutil.which("setpriv") else []
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -114,12 +119,13 @@ class Load(threading.Thread):
 def redis():
     server, benchmark, cli = tool("redis-server"), tool("redis-benchmark"), tool("redis-cli")
     port = str(free_port())
-    process = lt.start([server, "--port", port, "--save", "", "--appendonly", "no", "--dir", lt.TMP])
+    process = lt.start([*with_us("TERM"), server, "--port", port, "--save", "", "--appendonly", "no",
+                        "--dir", lt.TMP])
     ping = [cli, "-p", port, "ping"]
     lt.ok(lt.wait_for(lambda: lt.execute(ping).out.strip() == "PONG"), "redis: the server is there")
 
     def work(number):
-        run = lt.execute([benchmark, "-p", port, "-n", "5000", "-c", "8", "-q", "-t",
+        run = lt.execute([*with_us("KILL"), benchmark, "-p", port, "-n", "5000", "-c", "8", "-q", "-t",
                           "set,get,lpush,lrange_100,sadd,zadd"], limit=LIMIT)
         script = ("local s = 0 for i = 1, 2000 do redis.call('hset', 'h', i, i * 3) "
                   "s = s + redis.call('hget', 'h', i) end return s")
@@ -155,7 +161,7 @@ def postgres():
     made = lt.execute([*as_user, initdb, "-D", data, "-A", "trust", "-U", "postgres"], limit=LIMIT)
     if made.code:
         lt.skip_all(f"initdb does not work here: {made.err[-200:]}")
-    process = lt.start([*as_user, server, "-D", data, "-p", port, "-k", data, "-c",
+    process = lt.start([*as_user, *with_us("INT"), server, "-D", data, "-p", port, "-k", data, "-c",
                         "fsync=off", "-c", "listen_addresses="])
     connect = ["-h", data, "-p", port, "-U", "postgres"]
 
@@ -165,7 +171,7 @@ def postgres():
     lt.ok(lt.wait_for(lambda: ask("select 1") == "1"), "postgres: the server is there")
     made = lt.execute([pgbench, *connect, "-i", "-q", "postgres"], limit=LIMIT)
     lt.ok(made.code == 0, "postgres: tables", made)
-    bench = lt.start([pgbench, *connect, "-c", "3", "-T", str(LIMIT), "postgres"])
+    bench = lt.start([*with_us("KILL"), pgbench, *connect, "-c", "3", "-T", str(LIMIT), "postgres"])
 
     def backends():
         found = []
@@ -210,7 +216,7 @@ def nginx():
                    f"  fastcgi_temp_path {lt.TMP}/f; uwsgi_temp_path {lt.TMP}/u;\n"
                    f"  scgi_temp_path {lt.TMP}/s;\n"
                    f"  server {{ listen 127.0.0.1:{port}; root {root}; }} }}\n")
-    process = lt.start([server, "-c", lt.scratch("nginx.conf"), "-p", lt.TMP])
+    process = lt.start([*with_us("TERM"), server, "-c", lt.scratch("nginx.conf"), "-p", lt.TMP])
     url = f"http://127.0.0.1:{port}/file"
 
     def get():
@@ -284,7 +290,7 @@ def python():
 
 def mpi():
     ready, stop = lt.scratch("ready"), lt.scratch("stop")
-    process = lt.start(lt.mpirun(2) + [lt.built("live"), ready, stop])
+    process = lt.start(with_us("TERM") + lt.mpirun(2) + [lt.built("live"), ready, stop])
     lt.ok(lt.wait_for(lambda: os.path.exists(ready)), "mpi: the program has begun")
     ranks = []
 
@@ -319,7 +325,8 @@ def mpi():
 def job():
     """All processes of a job, by its name, while Loupe's own library is in them."""
     ready, stop = lt.scratch("ready2"), lt.scratch("stop2")
-    process = lt.start(lt.loupe_command(lt.mpirun(2) + [lt.built("live"), ready, stop]))
+    process = lt.start(with_us("TERM") +
+                       lt.loupe_command(lt.mpirun(2) + [lt.built("live"), ready, stop]))
     lt.ok(lt.wait_for(lambda: os.path.exists(ready)), "job: it has begun")
     jobs = json.loads(lt.execute([lt.LOUPE, "ps", "--json"]).out)
     name = (jobs if isinstance(jobs, list) else jobs["jobs"])[0]["job"]
