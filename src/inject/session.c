@@ -350,6 +350,10 @@ static int find_and_attempt(struct attempt *a, struct session_report *report,
     struct wanted_list *wanted = xcalloc(s->process_count + 1, sizeof *wanted);
     error->message[0] = 0;
     int err = resolve(s, a->added->spec, wanted, error);
+    for (size_t i = 0; err == 0 && i < s->process_count; i++) {
+        wanted_refuse_unusable(&wanted[i]);
+        err = check_named(a->added->spec, &wanted[i], error);
+    }
     if (err == 0 && a->added->prepare)
         err = a->added->prepare(a->added->data, s, wanted, error);
     if (err == 0)

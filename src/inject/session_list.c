@@ -18,14 +18,16 @@ static void show_function(const struct loaded *l, pid_t pid, const struct code *
             .pid = pid,
             .kind = p->kind,
             .relay = p->way == CODE_SHORT,
-            .left_out = p->way == CODE_NEVER,
+            .left_out = p->way == CODE_NEVER || l->analysis->why,
             .address = p->address,
             .module = l->path,
             .function = f->pretty,
             .file = loop ? code->loops[p->loop].file : f->file,
             .line = loop ? code->loops[p->loop].line : f->line,
             .callee = p->callee != CODE_NONE ? code->functions[p->callee].pretty : p->callee_name,
-            .why = p->way == CODE_NEVER ? (char *)p->why : NULL,
+            .why = (char *)(l->analysis->why       ? l->analysis->why
+                            : p->way == CODE_NEVER ? p->why
+                                                   : NULL),
         };
         show(data, &place);
     }

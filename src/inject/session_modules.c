@@ -146,6 +146,24 @@ void session_files_free(struct session_files *files)
     *files = (struct session_files){0};
 }
 
+/* The note with which Go marks what it makes. */
+static bool is_go(int fd, const Elf64_Phdr *notes)
+{
+    struct {
+        uint32_t name_bytes, bytes, type;
+        char name[4];
+    } note;
+    uint64_t end = notes->p_offset + notes->p_filesz;
+    for (uint64_t at = notes->p_offset; at + sizeof note <= end;) {
+        if (pread(fd, &note, sizeof note, (off_t)at) != (ssize_t)sizeof note)
+            return false;
+        if (note.name_bytes == 4 && memcmp(note.name, "Go\0", 4) == 0)
+            return true;
+        at += 12 + (((uint64_t)note.name_bytes + 3) & ~3ull) + (((uint64_t)note.bytes + 3) & ~3ull);
+    }
+    return false;
+}
+
 /* Which of the file's bytes are at which address. */
 static void read_segments(struct analysis *a)
 {
@@ -161,6 +179,9 @@ static void read_segments(struct analysis *a)
         if (pread(a->fd, &ph, sizeof ph, at) != sizeof ph)
             return;
         a->threads |= ph.p_type == PT_TLS || ph.p_type == PT_INTERP;
+        if (ph.p_type == PT_NOTE && is_go(a->fd, &ph))
+            a->why =
+                "it is Go, whose goroutines may be suspended anywhere in code that would change";
         if (ph.p_type == PT_LOAD)
             *VEC_PUSH(a->segments, a->segment_count, room) =
                 (struct analysis_segment){ph.p_vaddr, ph.p_offset, ph.p_filesz};

@@ -22,7 +22,8 @@ struct analysis {
     struct code *code;  /* NULL: could not be analysed, `error` */
     struct code *plain; /* an earlier one without lines, still in use */
     bool lines;
-    bool threads; /* it sets up a thread pointer: has an interpreter or thread-local data */
+    bool threads;    /* it sets up a thread pointer: has an interpreter or thread-local data */
+    const char *why; /* nothing may be inserted into it; NULL: it may */
     int error;
 };
 
@@ -201,5 +202,7 @@ int changes_apply(struct change *changes, size_t count, const struct target_also
 /* What was not applied leaves nothing behind. */
 void change_free(struct change *change);
 void wanted_refuse(struct wanted_list *wanted, struct wanted *bad, const char *why);
+/* What is known not to be possible before anything is made. */
+void wanted_refuse_unusable(struct wanted_list *wanted);
 
 #endif

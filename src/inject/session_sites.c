@@ -27,13 +27,15 @@ void wanted_refuse(struct wanted_list *wanted, struct wanted *bad, const char *w
     }
 }
 
-static void refuse_unusable(struct wanted_list *wanted)
+void wanted_refuse_unusable(struct wanted_list *wanted)
 {
     for (size_t i = 0; i < wanted->count; i++) {
         struct wanted *w = &wanted->list[i];
         if (w->left_out || !w->point)
             continue;
-        if (w->point->way == CODE_NEVER)
+        if (w->loaded->analysis->why)
+            wanted_refuse(wanted, w, w->loaded->analysis->why);
+        else if (w->point->way == CODE_NEVER)
             wanted_refuse(wanted, w, w->point->why ? w->point->why : "it cannot be patched");
         else if (w->point->window_bytes > WINDOW_MAX || w->point->relay_bytes > WINDOW_MAX)
             wanted_refuse(wanted, w, "its instructions are too long");
@@ -164,8 +166,6 @@ int change_prepare(struct change *c, struct process *process, uint32_t removed,
     struct span *spans = xcalloc(most, sizeof *spans);
     int err = 0;
     *c = (struct change){.process = process};
-    if (wanted)
-        refuse_unusable(wanted);
     size_t count = old_spans(process, removed, spans);
     if (wanted)
         count += new_spans(wanted, added, spans + count);

@@ -169,6 +169,9 @@ struct remote {
     struct user_regs_struct saved;
     uint64_t mask;
     bool called;
+    uint8_t *below; /* what stood where the frame is; NULL: that is memory of ours */
+    uint64_t below_at;
+    size_t below_bytes;
 };
 int remote_begin(struct remote *r, struct target *t, struct thread *th, int mem);
 /* A thread that can do it; NULL: none now. */

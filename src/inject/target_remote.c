@@ -4,7 +4,8 @@
  * kernel lets the thread run from where it is. So before it is sent anywhere, a signal frame with
  * all it had is laid below its stack, and it runs code of its own libc that ends there: "syscall;
  * ret", then the return from a signal handler. While we live, we give it its registers back
- * ourselves and that way is never walked.
+ * ourselves and that way is never walked. What stood below the stack is put back as well: stacks of
+ * coroutines are small, and other things of the program may lie there.
  */
 #include "inject/target_parts.h"
 
@@ -21,6 +22,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 enum {
     RED_ZONE = 128,
@@ -160,6 +162,18 @@ static uint64_t frame_place(const struct remote *r, size_t bytes)
     return (r->saved.rsp - RED_ZONE - bytes) & -(uint64_t)64;
 }
 
+static int keep_below(struct remote *r, uint64_t at, size_t bytes)
+{
+    const struct arena *calls = r->target->calls;
+    if (calls && at >= calls->remote && at < calls->remote + calls->bytes)
+        return 0;
+    r->below_at = at - SCRATCH;
+    r->below_bytes = bytes + SCRATCH;
+    r->below = xcalloc(1, r->below_bytes);
+    ssize_t got = pread(r->mem, r->below, r->below_bytes, (off_t)r->below_at);
+    return got == (ssize_t)r->below_bytes ? 0 : -EFAULT;
+}
+
 static int lay_frame(struct remote *r)
 {
     struct {
@@ -175,8 +189,19 @@ static int lay_frame(struct remote *r)
     fill(&head.context, r, at + first);
     head.ret = r->target->restorer;
     r->frame = at + offsetof(typeof(head), ret);
-    int e = mem_write(r->mem, at, &head, sizeof head);
+    int e = keep_below(r, at, first + state);
+    if (e == 0)
+        e = mem_write(r->mem, at, &head, sizeof head);
     return e ? e : mem_write(r->mem, at + first, image, state);
+}
+
+/* When the thread does not need its frame any more. */
+static void give_back(struct remote *r)
+{
+    if (r->below)
+        mem_write(r->mem, r->below_at, r->below, r->below_bytes);
+    free(r->below);
+    r->below = NULL;
 }
 
 uint64_t remote_put(struct remote *r, const void *from, size_t bytes)
@@ -250,14 +275,20 @@ int remote_begin(struct remote *r, struct target *t, struct thread *th, int mem)
         return -ESRCH;
     r->saved = *regs;
     int e = lay_frame(r);
-    if (e)
+    if (e) { /* what could not be read was not written either */
+        free(r->below);
         return e;
+    }
     /* Signals wait, but only once it is on the way that gives it its own mask back. */
     uint64_t all = ~0ull;
     static const uint64_t none[6];
     struct user_regs_struct harmless = call_regs(r, SYS_getppid, none);
     e = (int)trace(PTRACE_SETREGS, th->tid, NULL, &harmless);
-    return e ? e : (int)trace(PTRACE_SETSIGMASK, th->tid, (void *)8, &all);
+    if (e == 0)
+        e = (int)trace(PTRACE_SETSIGMASK, th->tid, (void *)8, &all);
+    if (e) /* it is gone */
+        give_back(r);
+    return e;
 }
 
 /* Until the stop that `request` leads to; others of this thread on the way are passed over. */
@@ -320,8 +351,10 @@ bool remote_end(struct remote *r)
         th->regs_valid = true;
         trace(PTRACE_SETSIGMASK, th->tid, (void *)8, &r->mask);
         trace(PTRACE_SETREGS, th->tid, NULL, &r->saved);
+        give_back(r);
         return true;
     }
+    give_back(r);
     th->tid = -th->tid; /* it was killed */
     thread_forget(th);
     return false;

@@ -5,7 +5,7 @@ reason; in other namespaces, with files that are gone; and those that end, fork 
 program while probes go in. Whatever comes of it, the program's results are right.
 
 From the environment, besides what loupetest and probetest take: LOUPE_TEST_NOPTRACE, noptrace.c;
-LOUPE_TEST_ENDINGS, how many programs end while probes go in (12).
+LOUPE_TEST_SMALLSTACK, smallstack.c; LOUPE_TEST_ENDINGS, how many programs end while probes go in (12).
 """
 import os
 import random
@@ -161,6 +161,39 @@ def linked_in():
     lt.finish(process)
 
 
+def small_stack():
+    """There is no room for a signal's frame on the stack; what lies below is the program's."""
+    process = lt.start([os.environ["LOUPE_TEST_SMALLSTACK"]], stdin=subprocess.PIPE)
+    pid = process.stdout.readline().strip()
+    for _ in range(3):
+        result = lt.execute([lt.LOUPE, "probe", "--json", "--for", "50ms", pid,
+                             "counter c; entry step { addCounter(c, 1) }"], env=CACHE)
+        good = result.code == 0 and result.out
+        lt.ok(good and sums(samples(result)[-1]["values"])["c"] > 0, "a small stack: counted", result)
+    lt.equal(process.communicate("\n", timeout=lt.LIMIT)[0], "same\n",
+             "a small stack: memory below it is as it was")
+
+
+def marked_go():
+    """Goroutines that were preempted have program counters in memory where nobody looks."""
+    source, program = lt.scratch("go.c"), lt.scratch("go")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write('#include <unistd.h>\n__asm__(".pushsection .note.go.buildid,\\"a\\",@note\\n"\n'
+                   '        ".long 4, 4, 4\\n.ascii \\"Go\\\\0\\\\0abcd\\"\\n.popsection");\n'
+                   "int main(void) { return pause(); }\n")
+    subprocess.run(["cc", "-o", program, source], check=True)
+    process = lt.start([program])
+    lt.wait_for(lambda: os.readlink(f"/proc/{process.pid}/exe") == os.path.realpath(program))
+    refused([lt.LOUPE, "probe", str(process.pid), "counter c; entry main { addCounter(c, 1) }"],
+            "Go", "Go", "goroutines")
+    with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
+        lt.ok("loupe" not in maps.read(), "Go: no memory was made in it")
+    listed = lt.execute([lt.LOUPE, "probe", str(process.pid), "--list", "main"], env=CACHE)
+    lt.ok(listed.code == 0 and "not possible: it is Go" in listed.out, "Go: --list says so", listed)
+    process.kill()
+    lt.finish(process)
+
+
 def inner_pid(outer):
     """The only descendant of a process that has no child itself."""
     while lt.children(outer):
@@ -225,4 +258,5 @@ def endings():
     lt.equal(odd, [], f"{ENDINGS} programs end, fork or exec while probes go in")
 
 
-lt.main(another_user, forbidden, confined, bits32, linked_in, namespaces, replaced, endings)
+lt.main(another_user, forbidden, confined, bits32, linked_in, small_stack, marked_go, namespaces,
+        replaced, endings)
