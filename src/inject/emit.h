@@ -26,7 +26,7 @@ struct emit_timer {
     uint64_t begin;   /* ticks, or ns of CPU time; of the outermost start */
     uint64_t total;   /* the same, without what is open since `begin` */
     uint32_t starts;  /* outermost ones */
-    uint32_t clock;   /* of the last start: 0 wall (TSC), 1 the process's CPU time */
+    uint32_t clock;   /* of the last start: 0 wall (TSC), 1 CPU time of the thread */
 };
 union emit_variable {
     struct emit_counter counter;
@@ -44,7 +44,7 @@ struct emit_block {
 };
 /* The last block is for all who found no room within EMIT_PROBES blocks from where the hash leads.
  * Counters are exact there. Timers have their version as a lock; as the threads share the depth,
- * a timer there runs while any of them is inside. */
+ * a timer there runs while any of them is inside, and CPU time is that of the whole process. */
 enum { EMIT_SHARED = EMIT_BLOCKS - 1, EMIT_PROBES = 16 };
 struct emit_data {
     struct emit_block blocks[EMIT_BLOCKS];

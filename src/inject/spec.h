@@ -51,7 +51,7 @@ enum spec_primitive {
 
 struct spec_action {
     enum spec_primitive primitive;
-    bool process_time; /* startTimer: the process's CPU time; else wall time */
+    bool process_time; /* startTimer: CPU time of the thread; else wall time */
     uint32_t variable;
     struct spec_expression *value; /* of counters; of SPEC_IF and setTimer (seconds as ns) */
     struct spec_action *body;      /* of SPEC_IF */

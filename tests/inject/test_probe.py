@@ -98,6 +98,21 @@ def timers():
           "timers are set in seconds", values)
 
 
+def own_time():
+    """Process time is the thread's own, whatever others do meanwhile."""
+    process = lt.start([os.environ["LOUPE_TEST_BURNS"]], stdin=subprocess.PIPE)
+    pid = process.stdout.readline().strip()
+    watcher = probe(pid, "timer p; entry burn { startTimer(p, process) } "
+                    "exit burn { stopTimer(p) }", "--every", "20ms")
+    watcher.stdout.readline()
+    process.communicate("go\n", timeout=lt.LIMIT)
+    result = lt.finish(watcher)
+    every = [[t["value"] for t in s["values"]["p"]["threads"]] for s in samples(result)]
+    lt.ok(len(every[-1]) == 4 and all(0.099 < v < 0.15 for v in every[-1]),
+          "process time: 100 ms for each of four threads", every[-1])
+    lt.ok(all(v < 0.15 for s in every for v in s), "process time: not more while they run", every)
+
+
 def per_thread():
     values = watch("counter calls; entry work { addCounter(calls, 1) }", rounds=5000, threads=5)
     threads = [t["value"] for t in values["calls"]["threads"] if t["value"]]
@@ -342,5 +357,5 @@ def python():
           "python3: counted", result)
 
 
-lt.main(counts, constrained, timers, per_thread, several, in_and_out, interrupted, endings,
+lt.main(counts, constrained, timers, own_time, per_thread, several, in_and_out, interrupted, endings,
         unloaded, unwinding, errors, look, stripped, static, python)

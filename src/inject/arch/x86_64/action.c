@@ -73,13 +73,19 @@ static void add_32(struct generate *g, int op, int32_t offset, int32_t value)
     asm_alu_memory(&g->a, op, false, false, g->piece.block, offset, value);
 }
 
+/* CPU time of the thread; in the block that threads share, of all of them. */
+static enum routine cpu_clock(const struct generate *g)
+{
+    return g->piece.locked ? ROUTINE_CLOCK_ALL : ROUTINE_CLOCK;
+}
+
 /* The time by the clock that the timer was started with, in rax. */
 static void now(struct generate *g, int32_t timer)
 {
     struct aside *process = NULL;
     if (!g->common->no_system_calls) {
         add_32(g, ALU_CMP, timer + CLOCK, 0);
-        process = generate_aside(g, ROUTINE_CLOCK, CC_NE, RAX);
+        process = generate_aside(g, cpu_clock(g), CC_NE, RAX);
     }
     asm_time(&g->a);
     if (process)
@@ -106,7 +112,7 @@ static void start(struct generate *g, const struct spec_action *action, int32_t 
     add_32(g, ALU_CMP, timer + DEPTH, 1);
     asm_jump_if(a, CC_NE, &inner);
     if (action->process_time)
-        generate_routine(g, ROUTINE_CLOCK, RAX);
+        generate_routine(g, cpu_clock(g), RAX);
     else
         asm_time(a);
     asm_store(a, base, timer + BEGIN, RAX);
@@ -133,6 +139,7 @@ static void stop(struct generate *g, int32_t timer)
     asm_jump_if(a, CC_NE, &inner);
     now(g, timer);
     asm_alu_load(a, ALU_SUB, RAX, base, timer + BEGIN);
+    asm_jump_if(a, CC_B, &inner); /* begun by a thread that has ended and had the same pointer */
     asm_alu_store(a, ALU_ADD, false, base, timer + TOTAL, RAX);
     asm_land(a, &inner);
     add_32(g, ALU_SUB, timer + DEPTH, 1);

@@ -157,9 +157,9 @@ static void routine_block(struct generate *g)
 
 static const uint8_t clock_saves[] = {RAX, RCX, RSI, RDI, R11};
 
-static void routine_clock(struct generate *g)
+static void cpu_time(struct generate *g, uint64_t clock)
 {
-    enum { CLOCK_GETTIME = 228, PROCESS_CPU_TIME = 2, NS = 1000000000 };
+    enum { CLOCK_GETTIME = 228, NS = 1000000000 };
     struct assembly *a = &g->a;
     int saved = sizeof clock_saves;
     for (int i = 0; i < saved; i++)
@@ -168,7 +168,7 @@ static void routine_clock(struct generate *g)
     asm_push(a, RAX);
     asm_push(a, RAX);
     asm_constant(a, RAX, CLOCK_GETTIME);
-    asm_constant(a, RDI, PROCESS_CPU_TIME);
+    asm_constant(a, RDI, clock);
     asm_move(a, RSI, RSP);
     asm_system_call(a);
     asm_pop(a, RAX);
@@ -181,8 +181,22 @@ static void routine_clock(struct generate *g)
     asm_byte(a, 0xc3);
 }
 
+enum { PROCESS_CPU_TIME = 2, THREAD_CPU_TIME = 3 };
+
+static void routine_clock(struct generate *g)
+{
+    cpu_time(g, THREAD_CPU_TIME);
+}
+
+static void routine_clock_all(struct generate *g)
+{
+    cpu_time(g, PROCESS_CPU_TIME);
+}
+
 static void (*const routines[ROUTINES])(struct generate *g) = {
-    [ROUTINE_BLOCK] = routine_block, [ROUTINE_CLOCK] = routine_clock};
+    [ROUTINE_BLOCK] = routine_block,
+    [ROUTINE_CLOCK] = routine_clock,
+    [ROUTINE_CLOCK_ALL] = routine_clock_all};
 
 void generate_routines(struct generate *g)
 {

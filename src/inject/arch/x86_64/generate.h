@@ -7,7 +7,7 @@
 #include "inject/emit.h"
 
 /* What is called with everything saved and gives its answer in a slot of the stack. */
-enum routine { ROUTINE_BLOCK, ROUTINE_CLOCK, ROUTINES };
+enum routine { ROUTINE_BLOCK, ROUTINE_CLOCK, ROUTINE_CLOCK_ALL, ROUTINES };
 
 /* Code that stands behind everything else, as it is seldom executed: calls a routine. */
 struct aside {
