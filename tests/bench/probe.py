@@ -23,6 +23,7 @@ ROUNDS, FUNCTIONS, PROCESSES = 5, 20000, 64
 
 WAYS = [
     ("trampoline: jump there and back", "entry tiny { }"),
+    ("nothing at entry and exit", "entry tiny { } exit tiny { }"),
     ("addCounter", "counter c; entry tiny { addCounter(c, 1) }"),
     ("addCounter of a parameter", "counter c; entry tiny { addCounter(c, arg2) }"),
     ("subtractCounter", "counter c; entry tiny { subtractCounter(c, 1) }"),
@@ -39,6 +40,9 @@ WAYS = [
                                        "exit tiny { stopTimer(t) }"),
     ("startTimer(process) and stopTimer", "timer t; entry tiny { startTimer(t, process) } "
                                           "exit tiny { stopTimer(t) }"),
+    # one more is open after each call: none but the first start reads the clock
+    ("two startTimer and stopTimer, nested", "timer t; entry tiny { startTimer(t, wall); "
+                                             "startTimer(t, wall) } exit tiny { stopTimer(t) }"),
     ("setTimer", "timer t; entry tiny { setTimer(t, 0) }"),
 ]
 
@@ -76,6 +80,23 @@ def probed(target, spec):
     return value
 
 
+def components(added):
+    """Figure 10: what a startTimer and its stopTimer consist of, by differences: what the processor
+    does beside something else adds nothing."""
+    one, branches = added["addCounter"], added["nothing at entry and exit"]
+    blocks = 2 * (one - (added["four addCounter"] - one) / 3 -
+                  added["trampoline: jump there and back"])
+    counter = (added["two startTimer and stopTimer, nested"] - branches - blocks) * 2 / 3
+    print(f"{'startTimer and stopTimer by component':40} {'wall':>9} {'process':>10}")
+    rows = [("branches", branches, branches), ("find the thread's block, twice", blocks, blocks),
+            ("maintain counter, consistency", counter, counter)]
+    pairs = [added[f"startTimer({clock}) and stopTimer"] for clock in ("wall", "process")]
+    rows.append(("read clock, store, compute elapsed", *(p - branches - blocks - counter
+                                                         for p in pairs)))
+    for name, wall, process in rows:
+        print(f"{name:40} {wall:9.2f} {process:10.2f}")
+
+
 def primitives(tmp):
     program = os.path.join(tmp, "tiny")
     compile_to(program, SOURCE)
@@ -92,9 +113,10 @@ def primitives(tmp):
     base, reading = min(plain), min(two) - min(plain)
     print(f"a call of a tiny function: {base:.2f} ns; two readings of the TSC add {reading:.2f} ns")
     print(f"{'added to a call':40} {'ns':>9} {'/ two TSC':>10}")
-    for name, _ in WAYS:
-        added = min(times[name]) - base
-        print(f"{name:40} {added:9.2f} {added / reading:10.2f}")
+    added = {name: min(times[name]) - base for name, _ in WAYS}
+    for name, ns in added.items():
+        print(f"{name:40} {ns:9.2f} {ns / reading:10.2f}")
+    components(added)
     return base
 
 
