@@ -5,7 +5,8 @@ reason; in other namespaces, with files that are gone; and those that end, fork 
 program while probes go in. Whatever comes of it, the program's results are right.
 
 From the environment, besides what loupetest and probetest take: LOUPE_TEST_NOPTRACE, noptrace.c;
-LOUPE_TEST_SMALLSTACK, smallstack.c; LOUPE_TEST_ENDINGS, how many programs end while probes go in (12).
+LOUPE_TEST_SMALLSTACK, smallstack.c; LOUPE_TEST_ENDINGS, how many programs end while probes go in
+(12).
 """
 import os
 import random
@@ -169,7 +170,8 @@ def small_stack():
         result = lt.execute([lt.LOUPE, "probe", "--json", "--for", "50ms", pid,
                              "counter c; entry step { addCounter(c, 1) }"], env=CACHE)
         good = result.code == 0 and result.out
-        lt.ok(good and sums(samples(result)[-1]["values"])["c"] > 0, "a small stack: counted", result)
+        lt.ok(good and sums(samples(result)[-1]["values"])["c"] > 0, "a small stack: counted",
+              result)
     lt.equal(process.communicate("\n", timeout=lt.LIMIT)[0], "same\n",
              "a small stack: memory below it is as it was")
 

@@ -119,14 +119,14 @@ class Load(threading.Thread):
 def redis():
     server, benchmark, cli = tool("redis-server"), tool("redis-benchmark"), tool("redis-cli")
     port = str(free_port())
-    process = lt.start([*with_us("TERM"), server, "--port", port, "--save", "", "--appendonly", "no",
-                        "--dir", lt.TMP])
+    process = lt.start([*with_us("TERM"), server, "--port", port, "--save", "", "--appendonly",
+                        "no", "--dir", lt.TMP])
     ping = [cli, "-p", port, "ping"]
     lt.ok(lt.wait_for(lambda: lt.execute(ping).out.strip() == "PONG"), "redis: the server is there")
 
     def work(number):
-        run = lt.execute([*with_us("KILL"), benchmark, "-p", port, "-n", "5000", "-c", "8", "-q", "-t",
-                          "set,get,lpush,lrange_100,sadd,zadd"], limit=LIMIT)
+        run = lt.execute([*with_us("KILL"), benchmark, "-p", port, "-n", "5000", "-c", "8", "-q",
+                          "-t", "set,get,lpush,lrange_100,sadd,zadd"], limit=LIMIT)
         script = ("local s = 0 for i = 1, 2000 do redis.call('hset', 'h', i, i * 3) "
                   "s = s + redis.call('hget', 'h', i) end return s")
         got = lt.execute([cli, "-p", port, "eval", script, "0"], limit=LIMIT).out.strip()
