@@ -74,6 +74,7 @@ void coll_tell_hosts(const struct coming *c, struct event *e)
     bool told = tell(c, e);
     uint64_t took = clock_since(began, clock_now());
     event_spent(t, (int64_t)(took << RECORD_TIME_SHIFT) - (*t->delay - known));
+    event_charged(t, took);
     e->begin += took;
     e->before = *t->delay;
     if (!told)

@@ -262,12 +262,25 @@ static inline void event_spent(struct thread *t, int64_t cost)
     t->apart += cost;
 }
 
+/* So many ticks of ours have been charged as they passed. If others had the processor meanwhile,
+ * that is delay, and not to be taken off once more as lost: a look now tells it from what is lost
+ * elsewhere (runtime/preempt.h). */
+static inline void event_charged(struct thread *t, uint64_t ticks)
+{
+    if (UNLIKELY(ticks > PREEMPT_STRETCH) && t->preempt.known) {
+        t->preempt.charged = ticks;
+        event_look(t);
+    }
+}
+
 /* The same, measured: since `began`, when the clock was read for it. */
 static inline void event_spent_since(struct thread *t, uint64_t began)
 {
-    int64_t cost = (int64_t)(clock_since(began, clock_now()) << RECORD_TIME_SHIFT);
-    event_spent(t, cost + t->short_cost.inside);
-    t->measured += cost + t->short_cost.inside;
+    uint64_t ticks = clock_since(began, clock_now());
+    int64_t cost = (int64_t)(ticks << RECORD_TIME_SHIFT) + t->short_cost.inside;
+    event_spent(t, cost);
+    t->measured += cost;
+    event_charged(t, ticks);
 }
 
 /* Where what is measured may itself account for parts of it. */

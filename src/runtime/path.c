@@ -85,6 +85,15 @@ static void clear(struct path *p, const struct plan *plan, int64_t at)
     path_close(r);
 }
 
+/* What was lost until now is not of the new path, but in the communication that it begins in. */
+static uint64_t lost_inside(struct thread *t)
+{
+    uint64_t before = t->block->preempted_mpi;
+    event_look(t);
+    bool inside = t->guard && t->open && t->open->record->open;
+    return inside ? t->block->preempted_mpi - before : 0;
+}
+
 void path_start_at(struct thread *t, const struct plan *plan, int64_t at)
 {
     if (!plan->on) {
@@ -97,13 +106,13 @@ void path_start_at(struct thread *t, const struct plan *plan, int64_t at)
         return;
     if (!path_log_on && loupe_process.writer.header->rank >= 0) /* MPI_Init has returned */
         path_log_open(options_path_log(), loupe_process.writer.header->rank);
-    if (t->preempt.known) /* what was lost until now is not of the new path */
-        event_look(t);
+    uint64_t lost = t->preempt.known ? lost_inside(t) : 0;
     const struct plan *shared = loupe_process.plan;
     uint64_t waits = t->path ? t->path->record->waits : 0;
     clear(t->path_kept, plan, at);
     t->path_kept->newest = shared ? &shared->generation : &t->path_kept->generation;
     t->path_kept->record->waits = waits;
+    t->path_kept->lost = lost;
     t->path = t->path_kept;
     if (path_log_on)
         path_log_line(t, "start", plan->generation, at);

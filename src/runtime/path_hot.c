@@ -27,15 +27,21 @@ static int64_t virtual_now(const struct thread *t)
     return (int64_t)clock_now() - ((*t->delay & t->taken) >> RECORD_TIME_SHIFT);
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Where items begin and end it is seen whether the processor was lost, if that is due: so that the
- * item loses it which was active. */
+ * item loses it which was active. What passed between `at` and the look is none of its time: what
+ * was lost then is as good as lost before, if it begins or ends so much later. */
 static int64_t look(struct thread *t, int64_t at)
 {
     const struct record_path *r = t->path->record;
-    int64_t offset = r->offset;
+    int64_t offset = r->offset, delay = (*t->delay & t->taken) >> RECORD_TIME_SHIFT;
     event_look(t);
-    int64_t lost = r->offset - offset;
-    return lost > 0 && virtual_now(t) - at >= lost ? at + lost : at;
+    int64_t lost = r->offset - offset, gap = (int64_t)t->preempt.looked - delay - at;
+    return lost > 0 && gap > 0 ? at + least(gap, lost) : at;
 }
 
 /* Returns the moment in place of `at`: later, if it was lost since the clock was read for that. */
@@ -104,11 +110,6 @@ static void catch_up(const struct path *p, struct path_visit *v)
     v->from = p->adopted;
     v->inner = 0;
     v->adoptions = p->adoptions;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
 }
 
 /* A visit that stands for others, or for none: what they had. */

@@ -11,10 +11,12 @@
 #include <time.h>
 
 enum {
-    LOOK_EVERY = 1 << 22, /* ticks: 1.4 to 2 ms */
-    READ_EVERY = 1 << 28, /* the same of schedstat: a tenth of a second */
-    COST_MOST = 1 << 17,  /* of a look: 40 to 60 us */
-    WOKEN_LATE = 1 << 18, /* what takes longer than that is no waking up */
+    LOOK_EVERY = 1 << 22,        /* ticks: 1.4 to 2 ms */
+    READ_EVERY = 1 << 28,        /* the same of schedstat: a tenth of a second */
+    COST_MOST = PREEMPT_STRETCH, /* of a look */
+    UNSURE_MOST = 1 << 20, /* so much is found out at once where there is a path: reading schedstat
+                              takes a thirtieth of it */
+    WOKEN_LATE = 1 << 18,  /* what takes longer than that is no waking up */
     RATIO_SHIFT = 16
 };
 
@@ -68,31 +70,43 @@ static void read_waited(struct thread *t, uint64_t now)
     p->found_ns = p->unsure = p->unsure_mpi = p->unsure_ns = 0;
 }
 
-static void begin(struct thread *t, uint64_t now, const struct rusage *usage)
+static void begin(struct thread *t, const struct rusage *usage)
 {
     struct preempt *p = &t->preempt;
     p->switches = (uint64_t)usage->ru_nivcsw;
     p->blocks = (uint64_t)usage->ru_nvcsw;
     p->cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     p->wall = clock_ns(CLOCK_MONOTONIC);
-    p->ticks = now;
+    p->ticks = clock_now(); /* last: what is lost even now is in all of them */
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Of its time so much has been inside communications, the one in progress included. */
+static uint64_t talked(const struct thread *t, uint64_t now)
+{
+    uint64_t open = t->guard && t->open ? t->open->record->open : 0;
+    return t->talked + (open ? clock_since(open, now) : 0);
 }
 
 /* The processor was lost since the last look. */
 static void lost(struct thread *t, uint64_t now, const struct rusage *usage)
 {
     struct preempt *p = &t->preempt;
-    uint64_t most = clock_since(p->looked, now), span = clock_since(p->ticks, now);
-    uint64_t wall = p->wall, cpu = p->cpu, blocks = p->blocks;
-    begin(t, now, usage);
+    uint64_t span = p->ticks, wall = p->wall, cpu = p->cpu, blocks = p->blocks;
+    begin(t, usage);
+    uint64_t most = clock_since(p->looked, p->ticks);
+    span = clock_since(span, p->ticks);
     wall = clock_since(wall, p->wall);
     cpu = clock_since(cpu, p->cpu);
     uint64_t ns = clock_since(cpu, wall); /* without a processor */
     uint64_t ratio = (span << RATIO_SHIFT) / (wall | 1);
-    uint64_t ticks = ns * ratio >> RATIO_SHIFT;
-    if (ticks > most)
-        ticks = most;
-    uint64_t inside = t->talked - p->talked, mpi = ticks < inside ? ticks : inside;
+    uint64_t ticks = least(ns * ratio >> RATIO_SHIFT, most);
+    ticks -= least(ticks, p->charged);
+    uint64_t mpi = least(ticks, clock_since(p->talked, talked(t, now)));
     if (blocks == p->blocks) {
         p->found_ns += ns;
         add(t, ticks - mpi, mpi);
@@ -101,7 +115,7 @@ static void lost(struct thread *t, uint64_t now, const struct rusage *usage)
     p->unsure += ticks - mpi;
     p->unsure_mpi += mpi;
     p->unsure_ns += ns;
-    if (clock_since(p->read_at, now) > READ_EVERY)
+    if (clock_since(p->read_at, now) > READ_EVERY || (t->path && ticks > UNSURE_MOST))
         read_waited(t, now);
 }
 
@@ -121,27 +135,29 @@ static void look(struct thread *t, bool last)
 {
     struct preempt *p = &t->preempt;
     struct rusage usage;
-    uint64_t now = clock_now();
+    uint64_t since = clock_now();
     usage.ru_nivcsw = usage.ru_nvcsw = 0;
     system_call(SYS_getrusage, RUSAGE_THREAD, (long)&usage, 0);
+    uint64_t now = clock_now(); /* what was lost until then has been counted */
     if (!p->known) {
-        begin(t, now, &usage);
+        begin(t, &usage);
         read_waited(t, now);
         p->known = true;
     } else if ((uint64_t)usage.ru_nivcsw != p->switches) {
         lost(t, now, &usage);
     } else if ((uint64_t)usage.ru_nvcsw != p->blocks) {
-        begin(t, now, &usage);
+        begin(t, &usage);
     }
     if (last && p->unsure_ns)
         read_waited(t, now);
     if (t->path)
         path_looked(t);
     p->looked = now;
-    p->talked = t->talked;
+    p->talked = talked(t, now);
+    p->charged = 0;
     t->block->looks++;
     t->look_at = last ? UINT64_MAX : now + LOOK_EVERY;
-    spent(t, now);
+    spent(t, since);
 }
 
 __attribute__((no_caller_saved_registers)) void preempt_look(void)

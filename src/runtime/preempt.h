@@ -13,9 +13,10 @@
  *     no                     any             nothing
  *     yes                    no              all the time in which it had no processor
  *     yes                    yes             not known from this: /proc/thread-self/schedstat has
- * the time it waited for one, and is read now and then
+ * the time it waited for one, and is read now and then; at once where a critical path waits for it
  *
  * Giving the processor away by sched_yield counts as involuntary there; MPIs do so while they wait.
+ * What was lost while we did something that is charged by the clock is delay already: not lost.
  */
 #ifndef LOUPE_RUNTIME_PREEMPT_H
 #define LOUPE_RUNTIME_PREEMPT_H
@@ -29,10 +30,11 @@ struct thread;
 
 /* What was last found out, of one thread. */
 struct preempt {
-    bool known;      /* there was a look */
-    uint64_t looked; /* when, ticks, */
-    uint64_t cost;   /* and how long it took */
-    uint64_t talked; /* how much of its time had been inside communications then */
+    bool known;       /* there was a look */
+    uint64_t looked;  /* when, ticks, */
+    uint64_t cost;    /* and how long it took */
+    uint64_t talked;  /* how much of its time had been inside communications then */
+    uint64_t charged; /* of the time since then, a long stretch of ours: delay, whoever had it */
     /* when the processor was last lost or given up */
     uint64_t ticks, wall, cpu; /* the same moment; ns */
     uint64_t switches, blocks; /* involuntary, voluntary */
@@ -41,6 +43,9 @@ struct preempt {
     /* schedstat: when read, what it said, and what has been found lost since */
     uint64_t read_at, waited, found_ns;
 };
+
+/* What we do in less time than that has hardly been interrupted: ticks, 40 to 60 us. */
+enum { PREEMPT_STRETCH = 1 << 17 };
 
 /* The look; keeps every register. In place of `look` of struct thread. */
 void preempt_look(void) __attribute__((no_caller_saved_registers));

@@ -96,17 +96,21 @@ static inline void fence(void)
 static RARELY void *rare(probe_rare_function *function, void *a, uintptr_t b)
 {
     struct probe_thread *p = loupe_probes; /* NULL: there may be no clock yet */
-    const struct thread *t = p ? p->thread : NULL;
+    struct thread *t = p ? p->thread : NULL;
     if (UNLIKELY(locked))
         return NULL;
     uint64_t begin = p ? now_ticks() : 0, mask = lock_rare();
     int64_t known = t ? t->measured : 0; /* what charges for itself is not charged twice */
     void *result = loupe_probe_rare(function, a, b);
     unlock_rare(mask);
+    uint64_t took = p ? now_ticks() - begin : 0;
     if (p)
-        p->delay += (int64_t)((now_ticks() - begin) << RECORD_TIME_SHIFT);
-    if (t)
-        p->delay -= t->measured - known;
+        p->delay += (int64_t)(took << RECORD_TIME_SHIFT);
+    if (t) {
+        known = t->measured - known;
+        p->delay -= known;
+        event_charged(t, took - (uint64_t)(known >> RECORD_TIME_SHIFT));
+    }
     return result;
 }
 

@@ -78,8 +78,9 @@ static void open_region(struct thread *t, uint32_t d, struct site *site, uint64_
     t->block->frames[d].statement = site->index;
     t->region_depth = d + 1;
     thread_watch(t);
-    uint64_t now = clock_now();
-    event_spent(t, (int64_t)(clock_since(began, now) << RECORD_TIME_SHIFT) + t->full_cost.inside);
+    uint64_t now = clock_now(), took = clock_since(began, now);
+    event_spent(t, (int64_t)(took << RECORD_TIME_SHIFT) + t->full_cost.inside);
+    event_charged(t, took);
     t->region_begin[d] = now;
     t->region_delay[d] = *t->delay;
     t->block->delay = *t->delay >> RECORD_TIME_SHIFT;
