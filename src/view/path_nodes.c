@@ -75,6 +75,35 @@ static void find(const struct path_nodes *nodes, const struct run *run,
     }
 }
 
+/* A circle that pointers close is not in the tables that the plan was made from, and a plan has
+ * room for so many procedures: others of the circle are in no item then, or in another one, and
+ * what was entered through them is not in this one. */
+static void warn_of_parts(const struct path_nodes *nodes, struct run *run)
+{
+    enum { UNSEEN, WHOLE, SAID };
+    struct {
+        uint32_t item, state;
+    } *groups = xcalloc(run->graph.count + 1, sizeof *groups);
+    for (size_t i = 0; i < nodes->count && !run->path.searching; i++) {
+        const struct path_node *n = &nodes->list[i];
+        uint32_t node = n->node;
+        if (node >= run->graph.count || run->graph.nodes[node].group != node)
+            continue;
+        if (groups[node].state == UNSEEN) {
+            groups[node].item = n->item;
+            groups[node].state = WHOLE;
+        } else if (groups[node].state == WHOLE && groups[node].item != n->item) {
+            groups[node].state = SAID;
+            run_warn(run,
+                     "critical path: an item is only a part of the recursion %s (pointers close "
+                     "it, or it has more than %d procedures), and has what was entered through "
+                     "that part",
+                     run->graph.nodes[node].name, PLAN_RANGES);
+        }
+    }
+    free(groups);
+}
+
 void path_nodes_settle(struct path_nodes *nodes, struct run *run)
 {
     struct found found[RECORD_PATH_ITEMS] = {0};
@@ -84,6 +113,7 @@ void path_nodes_settle(struct path_nodes *nodes, struct run *run)
         if (n->node < run->graph.count && run->graph.nodes[n->node].group)
             n->node = run->graph.nodes[n->node].group; /* procedures in a circle are one item */
     }
+    warn_of_parts(nodes, run);
     if (nodes->count)
         qsort(nodes->list, nodes->count, sizeof *nodes->list, compare_nodes);
     find(nodes, run, found);

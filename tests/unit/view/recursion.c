@@ -2,6 +2,9 @@
 /* Procedures that call themselves and each other, directly and through pointers. */
 #include "handmade.h"
 
+#include "graph/unit.h"
+#include "record/plan.h"
+
 static const char *const recursive[] = {HEAD "p|-|0|-|0|1|4|0|main|main\n"
                                              "c|0|1|-|0|2|2|0|fib|fib\n"
                                              "c|0|2|-|0|3|3|0|odd|odd\n"
@@ -207,8 +210,47 @@ static void test_pointer_group(void)
     run_free(run);
 }
 
+static void path_item(uint64_t key, uint32_t item)
+{
+    *VEC_PUSH(run->path.ranges, run->path.range_count, run->path.range_room) =
+        (struct run_path_range){key, key, item};
+}
+
+/* Of procedures that call each other an item of the critical path has all, or it is said. */
+static void test_path(bool all, bool any)
+{
+    begin(recursive);
+    probe(1, 0, PROCEDURE, 1, -1);
+    from(1, 0, "libc", 77, 1, 30);
+    probe(1, 2, CALL, 2, 6);
+    probe(1, 7, PROCEDURE, 22, -1);
+    probe(1, 8, CALL, 19, -1);
+    probe(1, 9, PROCEDURE, 20, -1);
+    probe(1, 10, CALL, 20, -1);
+    if (any)
+        path_item(plan_procedure(unit_key("odd")), 0);
+    if (all)
+        path_item(plan_procedure(unit_key("even")), 0);
+    run->path.known = true;
+    *VEC_PUSH(run->path.items, run->path.item_count, run->path.item_room) =
+        (struct run_path_item){0};
+    structure();
+    size_t said = 0;
+    for (size_t i = 0; i < run->warning_count; i++)
+        said += strstr(run->warnings[i], "a part of the recursion odd+even") != NULL;
+    ok(said == (any && !all), "an item of %s: %zu warnings",
+       all   ? "the whole circle"
+       : any ? "a part of it"
+             : "nothing of it",
+       said);
+    run_free(run);
+}
+
 int main(void)
 {
+    test_path(true, true);
+    test_path(false, true);
+    test_path(false, false);
     test_recursion();
     test_counted_at_entry();
     test_loop();
