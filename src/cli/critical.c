@@ -26,10 +26,8 @@ struct critical {
     uint32_t told; /* generation that the processes know of */
     double due;
     struct path_search search;
-    uint32_t searched; /* generation that its buckets have; 0: there is no search */
-    bool warned;
-    int waited;  /* intervals for ranks that are not here, */
-    int meagre;  /* and in which too little happened */
+    bool searches; /* it has begun */
+    int meagre;    /* intervals in which too little happened */
     double look; /* seconds until named statements that did not turn up yet are looked for again */
 };
 
@@ -113,7 +111,7 @@ static struct plan searched_plan(const struct critical *c, uint32_t top)
     const struct path_search *s = &c->search;
     struct plan plan = {.on = 1, .top = top};
     plan.searching = !s->done;
-    plan.complete = s->done;
+    plan.complete = s->done && !s->blind;
     plan.covered = (uint32_t)lround(s->covered * 10000);
     if (s->done) {
         put_found(c, &plan);
@@ -153,25 +151,33 @@ static void take_longest(void *data, uint32_t block, const struct record_path_re
         l->path = *path;
 }
 
-/* Whether all ranks of the program are on this node: only then is there one who can tell all of
- * them the same. Programs without MPI are. */
-enum whereabouts { NOT_KNOWN, SOME_HERE, ALL_HERE };
-
-static enum whereabouts ranks_here(const struct members *members)
+/* Where ranks are on several nodes, one of those who look after them searches, and the plan goes to
+ * the others with the program's messages: the one that has rank 0. Programs without MPI have one
+ * node. */
+static bool is_first(const struct members *members)
 {
-    int here = 0, size = 0;
+    bool alone = members->count > 0, first = false;
     for (size_t i = 0; i < members->count; i++) {
         const struct record_header *h = record_header(members->list[i].reader);
         if (h->mpi_phase == RECORD_MPI_NONE || members->list[i].world)
             continue;
         if (h->mpi_phase < RECORD_MPI_INITIALIZED)
-            return NOT_KNOWN;
-        here++;
-        size = h->size;
+            return false;
+        alone = false;
+        first |= h->rank == 0;
     }
-    if (!members->count)
-        return NOT_KNOWN;
-    return here >= size ? ALL_HERE : SOME_HERE;
+    return alone || first;
+}
+
+/* Whether the plan's items are the buckets of this search: another node may have changed it at the
+ * same moment. */
+static bool is_mine(const struct critical *c, const struct plan *plan)
+{
+    const struct path_search *s = &c->search;
+    bool same = c->searches && plan->searching && plan->count == s->count;
+    for (uint32_t i = 0; same && i < s->count; i++)
+        same = plan->ranges[i].from == s->ranges[i].from && plan->ranges[i].to == s->ranges[i].to;
+    return same;
 }
 
 static struct longest read_longest(const struct members *members, uint32_t generation)
@@ -204,7 +210,8 @@ static void begin_search(struct critical *c, const struct plan *plan)
     path_search_begin(&c->search, top, keys, count);
     free(keys);
     struct plan next = searched_plan(c, top);
-    c->searched = change(c, &next, plan->generation);
+    c->searches = true;
+    change(c, &next, plan->generation);
 }
 
 enum { PATIENCE = 5, MEETINGS = 8 }; /* intervals, and communications with others in one */
@@ -225,7 +232,7 @@ static void step_search(struct critical *c, const struct plan *plan, const struc
     uint64_t *keys = list_keys(&c->names, &count);
     if (path_search_step(&c->search, l.path.length, shares, keys, count)) {
         struct plan next = searched_plan(c, plan->top);
-        c->searched = change(c, &next, plan->generation);
+        change(c, &next, plan->generation);
         log_verbose("critical path: step %u of the search, %u %s", c->search.steps, c->search.count,
                     c->search.done ? "items" : "buckets");
     }
@@ -235,18 +242,13 @@ static void step_search(struct critical *c, const struct plan *plan, const struc
 static void search(struct critical *c, const struct plan *plan)
 {
     struct members members;
-    if (plan->complete || members_open(c->job, &members))
+    bool over = plan->complete || (c->searches && c->search.done && !plan->searching);
+    if (over || members_open(c->job, &members))
         return;
-    enum whereabouts where = ranks_here(&members);
-    if (plan->searching && c->searched)
+    if (is_mine(c, plan))
         step_search(c, plan, &members);
-    else if (where == ALL_HERE)
+    else if (is_first(&members))
         begin_search(c, plan);
-    else if (where == SOME_HERE && ++c->waited == PATIENCE && !c->warned) {
-        c->warned = true;
-        log_warn("critical path: not all ranks are on this node, so its greatest items cannot be "
-                 "searched for; name them with --items");
-    }
     members_close(&members);
 }
 

@@ -19,6 +19,9 @@ struct twin {
     MPI_Request requests[RING_SLOTS];
     struct ring_slot slots[RING_SLOTS];
     struct letter *letters; /* in place of slots, while there is a path; NULL: never was */
+    struct plan *plan;      /* as it was last told there, NULL: never yet; */
+    MPI_Request planned;    /* on its way, and of this generation */
+    uint32_t generation;
 };
 
 /* A header with the path of its sender, of which as much is sent as is used. */
@@ -26,6 +29,8 @@ struct letter {
     struct ring_slot slot;
     struct path_told told;
 };
+
+_Static_assert(sizeof(struct plan) > sizeof(struct letter), "told apart by their sizes");
 
 static MPI_Comm ours;
 static bool opened;
@@ -53,7 +58,7 @@ static struct twin *to(int32_t rank)
     if (!t)
         return NULL;
     t->rank = rank;
-    t->end = ABI_REQUEST_NULL;
+    t->end = t->planned = ABI_REQUEST_NULL;
     for (int i = 0; i < RING_SLOTS; i++)
         t->requests[i] = ABI_REQUEST_NULL;
     twins[twin_count++] = by_rank[rank] = t;
@@ -84,6 +89,27 @@ static struct ring_slot *fill(struct twin *t, uint32_t i, const struct ring_slot
     return out;
 }
 
+/* Before anything else goes there after a change of the plan: so whoever hears of a path knows its
+ * items, and who is met from behind a change is behind it too. False: it cannot be told now, as the
+ * last one has not been fetched. */
+static bool tell_plan(struct twin *t)
+{
+    const struct plan *shared = loupe_process.plan;
+    uint32_t now = shared ? __atomic_load_n(&shared->generation, __ATOMIC_ACQUIRE) : 0;
+    if (LIKELY(now == t->generation))
+        return true;
+    if (!done(&t->planned))
+        return false;
+    if (!t->plan)
+        t->plan = pages_alloc(sizeof *t->plan);
+    if (!t->plan || !plan_read(shared, t->plan) ||
+        PM(Issend)(t->plan, sizeof *t->plan, ABI_BYTE, t->rank, TWIN_TAG, ours, &t->planned) !=
+            MPI_SUCCESS)
+        return false;
+    t->generation = t->plan->generation;
+    return true;
+}
+
 /* The last of a stride is synchronous: once it is complete, all before it have been fetched. */
 static void put(struct twin *t, const struct ring_slot *slot, const struct path_told *told)
 {
@@ -103,7 +129,7 @@ static void send(struct twin *t, const struct ring_slot *slot, const struct path
     uint64_t began = clock_now();
     if (!opened)
         return;
-    put(t, slot, told);
+    put(t, slot, tell_plan(t) ? told : NULL);
     if (loupe_tls.self) /* dearer than a slot in a board, which the caller counts */
         event_spent(loupe_tls.self,
                     (int64_t)(clock_since(began, clock_now()) << RECORD_TIME_SHIFT));
@@ -134,15 +160,23 @@ static bool fetch_one(void)
     int flag = 0;
     MPI_Message message;
     MPI_Status status;
-    struct letter letter;
+    union {
+        struct letter letter;
+        struct plan plan;
+    } got;
+    const struct letter *letter = &got.letter;
     if (PM(Improbe)(MPI_ANY_SOURCE, TWIN_TAG, ours, &flag, &message, &status) != MPI_SUCCESS ||
-        !flag || PM(Mrecv)(&letter, sizeof letter, ABI_BYTE, &message, &status) != MPI_SUCCESS)
+        !flag || PM(Mrecv)(&got, sizeof got, ABI_BYTE, &message, &status) != MPI_SUCCESS)
         return false;
-    uint64_t bytes = abi_status_bytes(&status), slot = sizeof letter.slot;
-    bool told = bytes >= slot + path_told_bytes(0) && letter.told.items <= RECORD_PATH_ITEMS &&
-                bytes == slot + path_told_bytes(letter.told.items);
-    if (bytes >= slot) /* else it is the end, which is empty */
-        arrive(status.MPI_SOURCE, &letter.slot, told ? &letter.told : NULL);
+    uint64_t bytes = abi_status_bytes(&status), slot = sizeof letter->slot;
+    bool told = bytes >= slot + path_told_bytes(0) && letter->told.items <= RECORD_PATH_ITEMS &&
+                bytes == slot + path_told_bytes(letter->told.items);
+    if (bytes == sizeof got.plan) {
+        if (loupe_process.plan)
+            plan_take(loupe_process.plan, &got.plan);
+    } else if (bytes >= slot) { /* else it is the end, which is empty */
+        arrive(status.MPI_SOURCE, &got.letter.slot, told ? &letter->told : NULL);
+    }
     return true;
 }
 
@@ -198,7 +232,9 @@ void twins_close(void)
         }
         sched_yield();
     }
-    for (uint32_t i = 0; i < twin_count; i++)
+    for (uint32_t i = 0; i < twin_count; i++) {
+        PM(Wait)(&twins[i]->planned, MPI_STATUS_IGNORE);
         for (int k = 0; k < RING_SLOTS; k++)
             PM(Wait)(&twins[i]->requests[k], MPI_STATUS_IGNORE);
+    }
 }

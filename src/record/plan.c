@@ -151,16 +151,72 @@ uint32_t plan_change_from(struct plan *shared, const struct plan *to, uint32_t f
     return change(shared, to, &from, 0);
 }
 
-uint32_t plan_raise(struct plan *shared, uint32_t generation)
+/* The ranges of both; each node may have found others of the items' statements. False: there are
+ * none that `into` has not. What overlaps or has no room is left out. */
+static bool join_ranges(struct plan *into, const struct plan *from)
 {
-    struct plan plan;
-    if (!plan_read(shared, &plan))
+    bool more = false;
+    for (uint32_t i = 0; i < from->count; i++) {
+        const struct plan_range *r = &from->ranges[i];
+        uint32_t at = 0;
+        while (at < into->count && into->ranges[at].to < r->from)
+            at++;
+        if (into->count == PLAN_RANGES || r->item >= into->items ||
+            (at < into->count && into->ranges[at].from <= r->to))
+            continue;
+        memmove(&into->ranges[at + 1], &into->ranges[at],
+                (into->count - at) * sizeof *into->ranges);
+        into->ranges[at] = *r;
+        into->count++;
+        more = true;
+    }
+    return more;
+}
+
+/* What it says, apart from the names. */
+static int compare(const struct plan *a, const struct plan *b)
+{
+    if (a->on != b->on)
+        return a->on ? -1 : 1; /* off is stronger */
+    if (a->count != b->count || a->items != b->items)
+        return a->count * 64 + a->items < b->count * 64 + b->items ? -1 : 1;
+    if (a->searching != b->searching)
+        return a->searching ? -1 : 1;
+    return memcmp(a->ranges, b->ranges, a->count * sizeof *a->ranges);
+}
+
+/* Of two of the same generation. False: they are the same. */
+static bool reconcile(struct plan *ours, const struct plan *theirs)
+{
+    int order = compare(ours, theirs);
+    struct plan joined;
+    memcpy(&joined, order < 0 ? theirs : ours, sizeof joined);
+    if (order && !ours->top && !theirs->top)
+        join_ranges(&joined, order < 0 ? ours : theirs);
+    memcpy(ours, &joined, sizeof joined);
+    return order != 0;
+}
+
+uint32_t plan_take(struct plan *shared, const struct plan *theirs)
+{
+    struct plan plan, new;
+    memcpy(&new, theirs, sizeof new);
+    if (!makes_sense(&new) || !plan_read(shared, &plan))
         return 0;
-    if ((int32_t)(generation - plan.generation) <= 0) /* another rank of this node was quicker */
-        return plan.generation;
-    plan.on = 1;
-    uint32_t raised = change(shared, &plan, &plan.generation, generation);
-    return raised ? raised : __atomic_load_n(&shared->generation, __ATOMIC_ACQUIRE);
+    int32_t newer = (int32_t)(new.generation - plan.generation);
+    uint32_t seen = plan.generation, generation = new.generation;
+    if (newer < 0)
+        return seen;
+    if (newer == 0) {
+        if (!reconcile(&plan, &new))
+            return seen;
+        memcpy(&new, &plan, sizeof new);
+        generation++;
+    } else if (!new.top && !plan.top &&new.on) {
+        generation += join_ranges(&new, &plan); /* news for them */
+    }
+    uint32_t taken = change(shared, &new, &seen, generation);
+    return taken ? taken : __atomic_load_n(&shared->generation, __ATOMIC_ACQUIRE);
 }
 
 static bool is_ours(int fd)

@@ -115,8 +115,10 @@ int plan_make(int job_dir);
 uint32_t plan_change(struct plan *shared, const struct plan *to) EXPORT_AS(plan_change);
 uint32_t plan_change_from(struct plan *shared, const struct plan *to, uint32_t from)
     EXPORT_AS(plan_change_from);
-/* That of another node has come to this generation, and is on: so is this one then, with the items
- * that it has. Returns its generation; 0: it could not be had. */
-uint32_t plan_raise(struct plan *shared, uint32_t generation) EXPORT_AS(plan_raise);
+/* What another node has made of its plan: it is taken over if it is newer. Two that were changed
+ * alike become one in the generation after that, the same whichever of the two nodes does it: of
+ * named items all the ranges that either has, of others what is off, else one of the two. Returns
+ * the generation that the plan has come to; 0: `theirs` makes no sense, or it could not be had. */
+uint32_t plan_take(struct plan *shared, const struct plan *theirs) EXPORT_AS(plan_take);
 
 #endif

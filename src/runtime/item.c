@@ -144,12 +144,10 @@ void item_obey(struct thread *t, uint32_t word)
 
 static void start_of(struct thread *t, uint32_t generation, int64_t at)
 {
-    struct plan *shared = loupe_process.plan;
+    const struct plan *shared = loupe_process.plan;
     int saved = errno;
     uint32_t ours = shared ? __atomic_load_n(&shared->generation, __ATOMIC_ACQUIRE) : 0;
-    bool anew = !generation;         /* the rank's time begins here, whatever was before */
-    if (shared && ours < generation) /* on another node it was switched on, or begun anew */
-        ours = plan_raise(shared, generation);
+    bool anew = !generation; /* the rank's time begins here, whatever was before */
     if (!ours || ours < generation)
         return;
     if ((read_plan(t) || !t->plan_started || anew) && t->plan)

@@ -113,7 +113,9 @@ bool path_search_step(struct path_search *s, int64_t length, const int64_t *shar
     for (uint32_t i = 0; i < s->count; i++) {
         struct part p = {.range = s->ranges[i], .share = shares[i]};
         find_keys(&p, keys, count);
-        if (p.keys && shares[i] >= 0 && 2.0 * (double)shares[i] * s->top >= (double)length)
+        bool great = shares[i] > 0 && 2.0 * (double)shares[i] * s->top >= (double)length;
+        s->blind |= great && !p.keys;
+        if (great && p.keys)
             parts[left++] = p;
     }
     while (left > s->top)

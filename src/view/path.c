@@ -238,8 +238,8 @@ static void notes(const struct part *p)
         strbuf_puts(&text, ". ");
     }
     if (unsearched(path))
-        strbuf_puts(&text, "The search for its greatest items has not begun: it takes a while, and "
-                           "all ranks have to be on one node; --items names them. ");
+        strbuf_puts(&text, "The search for its greatest items has not begun: it takes a while. "
+                           "--items names them. ");
     if (p->run->mpi)
         strbuf_printf(
             &text, "MPI itself has %s of it (%s): transfer, waiting is on no path.",

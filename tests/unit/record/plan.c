@@ -54,11 +54,96 @@ static void test_file(void)
     ok(plan_change_from(p, &first, 7) == 0 && plan_read(p, &copy) && copy.on,
        "a change of another generation than this one is none");
     ok(plan_change_from(p, &first, 1) == 2 && plan_read(p, &copy) && !copy.on, "one of this is");
-    ok(plan_raise(p, 2) == 2 && plan_read(p, &copy) && !copy.on, "another node is not ahead");
-    ok(plan_raise(p, 6) == 6 && plan_read(p, &copy) && copy.on && copy.generation == 6,
-       "one that is ahead and on takes this one along");
     plan_close(p);
     plan_close(NULL);
+}
+
+/* Two nodes, of which each hears what the other has made of its plan. */
+static struct plan *nodes[2];
+
+static struct plan of_node(int node)
+{
+    struct plan copy;
+    memset(&copy, 0, sizeof copy);
+    plan_read(nodes[node], &copy);
+    return copy;
+}
+
+/* Until nobody has news. */
+static void talk(void)
+{
+    for (int i = 0; i < 6; i++) {
+        struct plan said = of_node(i % 2);
+        plan_take(nodes[(i + 1) % 2], &said);
+    }
+}
+
+static bool agree(void)
+{
+    struct plan a = of_node(0), b = of_node(1);
+    return a.generation == b.generation && a.on == b.on && a.items == b.items &&
+           a.count == b.count && !memcmp(a.ranges, b.ranges, a.count * sizeof *a.ranges);
+}
+
+static void put_range(struct plan *plan, uint64_t key, uint32_t item)
+{
+    plan->ranges[plan->count++] = (struct plan_range){key, key, item, 0};
+}
+
+static void test_nodes(void)
+{
+    struct plan made[2];
+    for (int i = 0; i < 2; i++) {
+        memset(&made[i], 0, sizeof made[i]);
+        nodes[i] = &made[i];
+        made[i].magic = PLAN_MAGIC;
+        made[i].version = PLAN_VERSION;
+    }
+    struct plan plan = some_plan(3), said;
+    plan.top = 3;
+    plan_change(nodes[0], &plan);
+    said = of_node(0);
+    ok(plan_take(nodes[1], &said) == 1 && agree(), "what is newer is taken over, with its items");
+    struct plan old = said;
+    plan.on = 0;
+    plan_change(nodes[0], &plan);
+    talk();
+    ok(agree() && !of_node(1).on && of_node(1).generation == 2, "off too");
+    ok(plan_take(nodes[1], &old) == 2 && !of_node(1).on, "what is older is not");
+    old.version++;
+    old.generation = 9;
+    ok(!plan_take(nodes[1], &old) && of_node(1).generation == 2, "nor is nonsense");
+    plan.on = 1;
+    plan_change(nodes[0], &plan);
+    plan.count = plan.items = 2;
+    plan_change(nodes[1], &plan);
+    talk();
+    ok(agree() && of_node(0).generation == 4, "changed at once by both: both come to one of them");
+    plan.on = 0;
+    plan_change(nodes[1], &plan);
+    plan.on = 1;
+    plan_change(nodes[0], &plan);
+    talk();
+    ok(agree() && !of_node(0).on, "off is stronger");
+
+    plan = (struct plan){.on = 1, .items = 2};
+    plan_change(nodes[0], &plan);
+    talk();
+    put_range(&plan, 50, 1);
+    plan_change(nodes[0], &plan);
+    plan.count = 0;
+    put_range(&plan, 20, 0);
+    put_range(&plan, 70, 1);
+    plan_change(nodes[1], &plan);
+    talk();
+    struct plan got = of_node(0);
+    ok(agree() && got.count == 3 && got.ranges[0].from == 20 && got.ranges[1].from == 50 &&
+           got.ranges[1].item == 1 && got.ranges[2].from == 70,
+       "statements of named items that each has found are everybody's");
+    uint32_t generation = got.generation;
+    talk();
+    ok(of_node(0).generation == generation && of_node(1).generation == generation,
+       "and then there is nothing more to say");
 }
 
 static void test_control(void)
@@ -267,6 +352,7 @@ int main(void)
     if (!mkdtemp(path) || (dir = open(path, O_RDONLY | O_DIRECTORY)) < 0)
         return 1;
     test_file();
+    test_nodes();
     test_control();
     test_items();
     test_keys();

@@ -164,8 +164,13 @@ static void test_edges(void)
     ok(s.count == 6 && bucket_of(&s, 0) == 0 && bucket_of(&s, UINT64_MAX) == 5,
        "without a key all that there could be");
     memset(shares, 0, sizeof shares);
-    ok(path_search_step(&s, 100, shares, NULL, 0) && s.done && s.count == 0,
+    ok(path_search_step(&s, 100, shares, NULL, 0) && s.done && s.count == 0 && !s.blind,
        "nothing has so much: that is an answer, too");
+    path_search_begin(&s, 3, NULL, 0);
+    shares[2] = 50;
+    ok(path_search_step(&s, 100, shares, keys, 1) && s.done && s.count == 0 && s.blind,
+       "something has, and nobody here knows what: that is said");
+    shares[2] = 0;
     path_search_begin(&s, 2, keys, 4);
     for (int i = 0; i < 4; i++)
         shares[i] = 80 - i;
