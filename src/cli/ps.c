@@ -5,12 +5,16 @@
 #include "base/path.h"
 #include "cli/command.h"
 #include "cli/procs.h"
+#include "cli/save.h"
 #include "tree/node.h"
+#include "view/table.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static struct {
     bool json;
@@ -68,25 +72,33 @@ static void print_elapsed(struct strbuf *out, double seconds)
 {
     long s = seconds > 0 ? (long)seconds : 0;
     if (s >= 86400)
-        strbuf_printf(out, "%ldd%02ld:%02ld ", s / 86400, s / 3600 % 24, s / 60 % 60);
+        strbuf_printf(out, "%ldd%02ld:%02ld  ", s / 86400, s / 3600 % 24, s / 60 % 60);
     else
-        strbuf_printf(out, "%02ld:%02ld:%02ld ", s / 3600, s / 60 % 60, s % 60);
+        strbuf_printf(out, "%02ld:%02ld:%02ld  ", s / 3600, s / 60 % 60, s % 60);
+}
+
+/* On a terminal a line is a line; what is cut off stands last. Names come from outside. */
+static void put_line(struct strbuf *out, const char *text)
+{
+    int width = isatty(STDOUT_FILENO) ? save_width(STDOUT_FILENO) : 0;
+    table_text(out, text, width > 0 ? width : INT_MAX);
+    strbuf_putc(out, '\n');
 }
 
 static void print_line(struct strbuf *out, const struct line *l)
 {
-    struct strbuf pids = {0};
+    struct strbuf pids = {0}, line = {0};
     for (size_t i = 0; l->run && i < l->run->rank_count && i < 3; i++)
         strbuf_printf(&pids, "%s%d", i ? "," : "", (int)l->run->ranks[i].pid);
     if (l->run && l->run->rank_count > 3)
         strbuf_puts(&pids, ",...");
     const char *mpi = l->run && l->run->mpi ? l->run->mpi : "-";
-    strbuf_printf(out, "%-16s  %-12.24s %5zu  %-20s %-15s %-11s ", l->job->id, l->program, l->ranks,
-                  pids.text ? pids.text : "-", mpi, l->state);
-    print_elapsed(out, l->elapsed_s);
-    strbuf_putc(out, ' ');
-    print_command(out, l->job->command);
-    strbuf_putc(out, '\n');
+    strbuf_printf(&line, "%-16s %-12.24s %5zu %-11s ", l->job->id, l->program, l->ranks, l->state);
+    print_elapsed(&line, l->elapsed_s);
+    strbuf_printf(&line, "%-20s %-15s ", pids.text ? pids.text : "-", mpi);
+    print_command(&line, l->job->command);
+    put_line(out, line.text);
+    strbuf_free(&line);
     strbuf_free(&pids);
 }
 
@@ -134,8 +146,8 @@ static int run(int argc, char **argv)
     if (values.json)
         json_array_begin(&j, NULL);
     else if (jobs && *jobs)
-        strbuf_printf(&out, "%-16s  %-12s %5s  %-20s %-15s %-11s %-9s %s\n", "JOB", "PROGRAM",
-                      "RANKS", "PIDS", "MPI", "STATE", "ELAPSED", "COMMAND");
+        put_line(&out, "JOB              PROGRAM      RANKS STATE       ELAPSED   PIDS            "
+                       "     MPI             COMMAND");
     for (struct job **job = jobs; job && *job; job++) {
         struct line l = look(*job);
         if (values.json)

@@ -89,7 +89,7 @@ static int run(int argc, char **argv)
     show_terminal(&view, values.color, values.plain);
     struct run *loaded = NULL;
     struct strbuf error = {0};
-    int status = EXIT_FAILURE;
+    int status = EXIT_LOUPE;
     if (load_file(argv[0], &loaded, &error) < 0)
         log_error("%s", error.text);
     else

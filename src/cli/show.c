@@ -2,6 +2,7 @@
 #include "cli/show.h"
 
 #include "base/log.h"
+#include "cli/command.h"
 #include "cli/save.h"
 
 #include <errno.h>
@@ -53,7 +54,7 @@ int show_run(const struct run *run, const struct view_options *options, bool jso
     strbuf_free(&out);
     if (fflush(to) || ferror(to)) {
         log_error("cannot write: %s", strerror(errno));
-        return EXIT_FAILURE;
+        return EXIT_LOUPE;
     }
-    return error ? EXIT_FAILURE : EXIT_SUCCESS;
+    return error ? EXIT_LOUPE : EXIT_SUCCESS;
 }

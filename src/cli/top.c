@@ -121,7 +121,7 @@ static int cannot_read(const struct job *job, int error)
                   job->id);
     else
         log_error("job %s cannot be read: %s", job->id, strerror(-error));
-    return EXIT_FAILURE;
+    return EXIT_LOUPE;
 }
 
 static int show_once(struct watched *w, struct view_options view)
@@ -157,7 +157,7 @@ static int show_live(struct watched *w, const struct view_options *view)
     int error = top_run(&source);
     if (error == -ENOTTY) {
         log_error("top: no terminal to draw on; use --once, or --once --json");
-        return EXIT_FAILURE;
+        return EXIT_LOUPE;
     }
     return error ? cannot_read(w->job, error) : EXIT_SUCCESS;
 }
@@ -193,12 +193,12 @@ static int show(const struct view_options *view, int argc, char **argv)
     if (argc && error < 0) {
         log_error("%s: %s; loupe ps lists the jobs there are", argv[0],
                   error == -ENOENT ? "no such job" : strerror(-error));
-        return EXIT_FAILURE;
+        return EXIT_LOUPE;
     }
     if (!argc && !(w.job = newest_job())) {
         log_error("no job of yours is monitored on this machine; start one with "
                   "loupe run -- COMMAND");
-        return EXIT_FAILURE;
+        return EXIT_LOUPE;
     }
     w.resolver = resolver_new();
     int status = values.once ? show_once(&w, *view) : show_live(&w, view);

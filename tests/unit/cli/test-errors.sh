@@ -57,6 +57,11 @@ refuses "script without its interpreter" "cannot be started" "$loupe" run -q -- 
 echo old >there.loupe
 refuses "existing output" "use --force" "$loupe" run -o there.loupe -- true
 check "and is not touched" is "$(cat there.loupe)" old
+refuses "a report of no file" "nosuch.loupe" "$loupe" report nosuch.loupe
+refuses "a report of something else" "there.loupe" "$loupe" report there.loupe
+refuses "a graph of something else" "there.loupe" "$loupe" graph there.loupe
+refuses "top of a job that is not there" "no such job" "$loupe" top 0123 --once
+refuses "top without a job" "no job of yours" "$loupe" top --once
 refuses "job that is not there" "no such job" "$loupe" collect 0123
 refuses "ctl of a job that is not there" "no such job" "$loupe" ctl 0123 measurement off
 refuses "the critical path of a job that is not there" "no such job" "$loupe" ctl 0123 critical-path on

@@ -18,6 +18,12 @@ keeper=$!
 check "ps lists a job that runs" until_true listed '"state": *"running"'
 run "$loupe" ps
 check "with its command" has "$out" "until going"
+# The command is long enough for two lines, if it were not cut.
+on_terminal() { script -qec "stty cols $1; '$loupe' ps" /dev/null </dev/null | tr -d '\r'; }
+fits() { on_terminal 80 | awk 'length > 80 { long = 1 } END { exit long || NR < 2 }'; }
+check "on a terminal a job is a line" fits
+cut_at() { on_terminal 30 | awk 'length != 30 { other = 1 } END { exit other || NR < 2 }'; }
+check "of any width" cut_at
 # As when shared memory has no room even for the header: it is under $TMPDIR then.
 header=$(find "$scratch/shm" -name '*.hdr')
 spilled=$(find "$scratch/tmp" -mindepth 2 -type d)
