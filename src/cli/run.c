@@ -252,11 +252,25 @@ static void fill_signals(struct run *run, struct supervisor *supervisor)
         run_warn(run, "the launcher reported signal %d", code - 128);
 }
 
+/* No `loupe exec` could start what it was to become, and has said so: there is nothing to keep. */
+static bool nothing_started(const struct start *s, const struct supervisor *supervisor)
+{
+    int total = 0;
+    procs_registered(s->job, &total);
+    return s->kind != LAUNCHER_NONE && total == 0 && WIFEXITED(supervisor->status) &&
+           WEXITSTATUS(supervisor->status) == EXIT_LOUPE;
+}
+
 static void collect(struct start *s, struct supervisor *supervisor, int alive)
 {
     struct run *run = NULL;
     char *path = NULL;
     int err = load_live(s->job, &run);
+    if (err == -ENOENT && nothing_started(s, supervisor)) {
+        procs_clear(s->job);
+        job_remove(s->job);
+        return;
+    }
     if (err == -ENOENT) {
         run = unmonitored_run(s->job, launcher_program(s->kind, s->argv), supervisor->child,
                               supervisor->status);

@@ -42,7 +42,10 @@ check "an unknown option of the launcher is refused" is "$status" 125
 check "with what to do" has "$err" "loupe exec"
 run "$loupe" run -q -- other/mpirun -n 1 "$helper"
 check "a launcher of an unknown kind is refused" has "$err" "loupe exec"
-run "$loupe" run -q -- ./mpirun -n 3 ./nosuch
+rm -f ./*.loupe
+run "$loupe" run -- ./mpirun -n 3 ./nosuch
+nothing_kept() { is "$status" 125 && files 0 && clean; }
+check "where nothing could be started there is nothing to keep" nothing_kept
 check "a missing program is said once for all processes" \
     is "$(printf '%s\n' "$err" | grep -c '^loupe: ./nosuch: no such program')" 1
 check "nothing is left" clean
