@@ -23,10 +23,11 @@ def hog():
             process.kill()
 
 
-def close(value, want, what, *details, slack=0.03):
+def close(value, want, what, *details, slack=0.03, lost=0):
     """What is lost in short calls between two looks, and while the program asks the kernel, may
-    be on either side."""
-    lt.ok(abs(value - want) <= slack + 0.05 * want, f"{what}: {value:.3f}, {want:.3f} s", *details)
+    be on either side: the more, the more is `lost` in all, beside whatever else runs here."""
+    lt.ok(abs(value - want) <= slack + 0.05 * want + 0.05 * lost,
+          f"{what}: {value:.3f}, {want:.3f} s", *details)
 
 
 def watch(what, ranks, mode, slack=0.03):
@@ -39,8 +40,11 @@ def watch(what, ranks, mode, slack=0.03):
     for rank in run.report["ranks"]:
         waited, waited_mpi, _ = kernel[rank["rank"]]
         name = f"{what}, rank {rank['rank']}"
-        close(rank["preempted_s"], waited, f"{name}: preempted outside MPI", rank, slack=slack)
-        close(rank["preempted_mpi_s"], waited_mpi, f"{name}: inside", rank, slack=slack)
+        lost = waited + waited_mpi
+        close(rank["preempted_s"] + rank["preempted_mpi_s"], lost, f"{name}: preempted", rank,
+              slack=slack)
+        close(rank["preempted_s"], waited, f"{name}: outside MPI", rank, slack=slack, lost=lost)
+        close(rank["preempted_mpi_s"], waited_mpi, f"{name}: inside", rank, slack=slack, lost=lost)
         parts = sum(rank[k] for k in ("compute_s", "preempted_s", "sync_s", "transfer_s"))
         lt.ok(abs(parts - rank["time_s"]) < 1e-6, f"{name}: the parts are the time", rank)
     return [(r, *kernel[r["rank"]]) for r in run.report["ranks"]]
@@ -48,8 +52,9 @@ def watch(what, ranks, mode, slack=0.03):
 
 def beside_another():
     with hog():
-        for rank, waited, _, computed in watch("a hog on the core", 2, "plain"):
-            close(rank["compute_s"], computed, f"rank {rank['rank']}: what it computed", rank)
+        for rank, waited, inside, computed in watch("a hog on the core", 2, "plain"):
+            close(rank["compute_s"], computed, f"rank {rank['rank']}: what it computed", rank,
+                  lost=waited + inside)
             if rank["rank"] == 0:
                 lt.ok(waited > 0.3 * computed, "the hog has taken its part", waited, computed)
         watch("and the rank blocks itself", 2, "blocks", slack=0.06)
@@ -58,21 +63,25 @@ def beside_another():
 def too_many():
     lost = 0
     for rank, waited, inside, computed in watch("six ranks", 6, "plain"):
-        close(rank["compute_s"], computed, f"rank {rank['rank']}: what it computed", rank)
+        close(rank["compute_s"], computed, f"rank {rank['rank']}: what it computed", rank,
+              lost=waited + inside)
         lost += waited + inside
     lt.ok(os.cpu_count() >= 6 or lost > 1, "more ranks than cores cost them time", lost)
 
 
 def switched_off():
     with hog():
-        for rank, _, _, computed in watch("measured for a part", 2, "off"):
-            close(rank["compute_s"], computed, f"rank {rank['rank']}: what it computed then", rank)
+        for rank, waited, inside, computed in watch("measured for a part", 2, "off"):
+            close(rank["compute_s"], computed, f"rank {rank['rank']}: what it computed then", rank,
+                  lost=waited + inside)
 
 
 def before_it_began():
     """What a rank lost before MPI_Init has returned is not part of its time."""
-    for rank, _, _, computed in watch("MPI is asked before MPI_Init", 2, "early", slack=0.06):
-        close(rank["compute_s"], computed, f"rank {rank['rank']}: what it computed", rank)
+    for rank, waited, inside, computed in watch("MPI is asked before MPI_Init", 2, "early",
+                                                slack=0.06):
+        close(rank["compute_s"], computed, f"rank {rank['rank']}: what it computed", rank,
+              lost=waited + inside)
 
 
 if not os.path.exists("/proc/thread-self/schedstat"):
