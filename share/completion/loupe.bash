@@ -61,11 +61,11 @@ _loupe() {
     esac
     case $command in
     cc | c++) options="--all --filter --no-debug" ;;
-    run) options="--output --force --quiet --peers --budget --dynamic --critical-path --items --path-interval --no-compensation --local-compensation --grace --top" ;;
-    exec) options="--job --alike --output --force --quiet --peers --budget --dynamic --critical-path --items --path-interval --no-compensation --local-compensation --grace --top" ;;
+    run) options="--output --force --quiet --peers --budget --dynamic --critical-path --items --path-interval --no-compensation --local-compensation --no-headers --grace --top" ;;
+    exec) options="--job --alike --output --force --quiet --peers --budget --dynamic --critical-path --items --path-interval --no-compensation --local-compensation --no-headers --grace --top" ;;
     report) options="--by --waits --at --source --critical-path --top --json --full --color --no-color" ;;
     top) options="--once --json --by --waits --at --source --critical-path --full --interval --top --color --no-color" ;;
-    attach) options="--for --wait --output --force --quiet --peers --budget --dynamic --critical-path --items --path-interval --no-compensation --local-compensation --top" ;;
+    attach) options="--for --wait --output --force --quiet --peers --budget --dynamic --critical-path --items --path-interval --no-compensation --local-compensation --no-headers --top" ;;
     probe) options="--file --every --for --json --list --dry-run" ;;
     graph) options="--json --procedure --source --machine --all" ;;
     ps | doctor) options="--json" ;;

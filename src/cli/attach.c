@@ -71,7 +71,9 @@ static bool sleep_ms(const sigset_t *held, long milliseconds)
 static int prepare(struct attaching *a, int argc, char **argv)
 {
     struct attach_error error = {{0}};
-    int err = save_check(settings.output, settings.force);
+    int err = settings_check();
+    if (err == 0)
+        err = save_check(settings.output, settings.force);
     for (int i = 0; i < argc && !err; i++)
         err = ranks_add(&a->ranks, argv[i]);
     if (!err)

@@ -125,6 +125,8 @@ static int run(int argc, char **argv)
 {
     if (argc == 0)
         return command_misused(&cmd_exec, "which program?");
+    if (!settings.job && settings_check())
+        return EXIT_LOUPE;
     struct target target = {0};
     struct job *job = NULL;
     char here[4096];

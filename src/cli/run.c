@@ -80,6 +80,8 @@ static void add_options(struct start *s, char **to)
     if (compensation != RECORD_COMPENSATE_FULL)
         *to++ =
             compensation == RECORD_COMPENSATE_NONE ? "--no-compensation" : "--local-compensation";
+    if (!settings_headers())
+        *to++ = "--no-headers";
     if (settings.verbose)
         *to++ = "--verbose";
     if (settings_critical_path()) { /* for the nodes that we are not on */
@@ -130,7 +132,9 @@ static int rewrite(struct start *s)
 static int prepare(struct start *s)
 {
     s->kind = launcher_recognise(s->argv[0]);
-    int err = save_check(settings.output, settings.force);
+    int err = settings_check();
+    if (err == 0)
+        err = save_check(settings.output, settings.force);
     if (err == 0 && s->kind == LAUNCHER_NONE) {
         err = target_prepare(s->argv[0], &s->target);
         if (err)

@@ -2,9 +2,11 @@
 #include "cli/settings.h"
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "record/layout.h"
 #include "record/place.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 struct settings settings = {.peers = RECORD_PEERS_MAX,
@@ -20,6 +22,11 @@ const struct option_entry settings_table[] = {
      SETTING(compensation),
      .value = "full|local|none",
      .help = "what is taken out of the times for what watching costs"},
+    {.name = "headers",
+     .kind = OPTION_CHOICE,
+     SETTING(headers),
+     .value = "on|off",
+     .help = "whether anything travels beside messages and collectives"},
     {.name = "extra-delay",
      .kind = OPTION_SECONDS,
      SETTING(extra_delay),
@@ -59,6 +66,23 @@ int settings_compensation(void)
                                          : settings.compensation;
 }
 
+/* Ranks agree on headers in MPI_Init, so all must want them or none: where `loupe run` has started
+ * them all alike it has told them so, whatever LOUPE says on their nodes. */
+bool settings_headers(void)
+{
+    return !settings.no_headers && (settings.headers == SETTINGS_HEADERS_ON || settings.alike);
+}
+
+int settings_check(void)
+{
+    if (settings_headers() || !settings_critical_path())
+        return 0;
+    log_error("the critical path goes along messages, by their headers: leave out %s or %s",
+              settings.no_headers ? "--no-headers" : "LOUPE=headers=off",
+              settings.items ? "--items" : "--critical-path");
+    return -EINVAL;
+}
+
 void settings_for_target(struct strbuf *out)
 {
     strbuf_printf(out, "peers=%d%s", settings.peers, settings.verbose ? ",verbose" : "");
@@ -70,6 +94,8 @@ void settings_for_target(struct strbuf *out)
     if (compensation != RECORD_COMPENSATE_FULL)
         strbuf_printf(out, ",compensation=%s",
                       compensation == RECORD_COMPENSATE_NONE ? "none" : "local");
+    if (!settings_headers())
+        strbuf_printf(out, ",headers=off");
     if (settings.extra_delay > 0)
         strbuf_printf(out, ",extra-delay=%g", settings.extra_delay);
     if (settings.cost)

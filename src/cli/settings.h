@@ -7,6 +7,8 @@
 
 #include <stdbool.h>
 
+enum settings_headers { SETTINGS_HEADERS_ON, SETTINGS_HEADERS_OFF };
+
 struct settings {
     bool verbose;
     bool quiet;           /* no report, only warnings */
@@ -20,6 +22,8 @@ struct settings {
     double budget;        /* of probes in the source, percent of the run; OPTION_PERCENT_OFF */
     int compensation;     /* enum record_compensation, by LOUPE; and by options: */
     bool no_compensation, local_compensation;
+    int headers; /* enum settings_headers, by LOUPE; and by option: */
+    bool no_headers;
     const char *path_log; /* for tests */
     int cost;             /* for tests: 0 in place, 1 calibrated */
     double extra_delay;   /* for tests: microseconds that each event is to cost more */
@@ -89,9 +93,13 @@ extern const struct option_entry settings_table[]; /* of the LOUPE string */
          .kind = OPTION_FLAG,                                                                      \
          SETTING(no_compensation),                                                                 \
          .help = "take nothing out of the times for what watching costs"},                         \
+        {.name = "local-compensation",                                                             \
+         .kind = OPTION_FLAG,                                                                      \
+         SETTING(local_compensation),                                                              \
+         .help = "take out a rank's own cost only, not what came from others"},                    \
     {                                                                                              \
-        .name = "local-compensation", .kind = OPTION_FLAG, SETTING(local_compensation),            \
-        .help = "take out a rank's own cost only, not what came from others"                       \
+        .name = "no-headers", .kind = OPTION_FLAG, SETTING(no_headers),                            \
+        .help = "nothing beside messages: cheaper, but waiting is not told from transfer"          \
     }
 #define SETTINGS_GRACE                                                                             \
     {                                                                                              \
@@ -115,6 +123,10 @@ static inline bool settings_critical_path(void)
 }
 /* enum record_compensation. */
 int settings_compensation(void);
+/* Does anything travel beside messages and collectives? */
+bool settings_headers(void);
+/* Options that exclude each other; -EINVAL: it was said which. */
+int settings_check(void);
 /* LOUPE for the target: what it has to know, in its shortest form. */
 void settings_for_target(struct strbuf *out);
 

@@ -69,6 +69,7 @@ void answer_publish(struct thread *t, struct stream *s, uint32_t number, uint64_
     if (UNLIKELY(t->path) && tell_path(t, r, place, a->number + 1))
         a->statement = RING_PATH;
     __atomic_store_n(&a->number, a->number + 1, __ATOMIC_RELEASE);
+    line_fetch(&r->answers[answer_place(s->key, number + 1)]);
 }
 
 /* Nobody but this rank reads or writes these. */

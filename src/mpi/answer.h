@@ -23,10 +23,12 @@
 
 enum { ANSWER_BYTES = 1024, ANSWERS = 256 };
 
-/* A number that is odd while the slot changes; the other fields as in a ring. */
+/* A number that is odd while the slot changes; the other fields as in a ring, and no neighbours in
+ * memory either. */
 static inline uint32_t answer_place(uint32_t key, uint32_t stream)
 {
-    return (key * 0x9e3779b1u + stream) % ANSWERS;
+    uint32_t at = key * 0x9e3779b1u + stream;
+    return (at << 1 | (at / (ANSWERS / 2) & 1)) % ANSWERS;
 }
 
 /* To the rank that sends the messages of `s`: number `number` will be received by what was posted

@@ -192,6 +192,10 @@ static struct comm_info *come_slow(struct site *site, MPI_Comm comm, enum coll_k
 void coll_come(struct coming *c, struct site *site, MPI_Comm comm, enum coll_kind kind, int root)
 {
     struct comm_info *info = (struct comm_info *)site->comm_info;
+    if (UNLIKELY(!shim_headers)) {
+        *c = (struct coming){.kind = (uint16_t)kind, .root = root};
+        return;
+    }
     if (UNLIKELY(site->comm != HANDLE(comm) || site->comm_epoch != shim_comm_epoch || !info ||
                  !info->meet || !info->meet->own || (kind == COLL_NEIGHBORS && info->in_count < 0)))
         info = come_slow(site, comm, kind);
@@ -299,9 +303,10 @@ static int64_t spent(const struct thread *t, uint64_t since, uint32_t searches)
 void coll_go(struct coming *c, struct event *e, uint64_t bytes)
 {
     c->size = (uint16_t)size_of(bytes);
-    if (c->request) {
+    if (c->request || UNLIKELY(!shim_headers)) {
         event_settle(e);
-        request_track_collective(e, c);
+        if (c->request)
+            request_track_collective(e, c);
         return;
     }
     struct pairing x = pairing_begin(e);
@@ -379,6 +384,8 @@ void coll_failed(struct coming *c, struct event *e, int returned)
 
 struct comm_info *coll_inside(MPI_Comm comm)
 {
+    if (!shim_headers)
+        return NULL;
     comms_enter();
     struct comm_info *info = comm_as_parent(comm);
     if (info)
@@ -397,7 +404,7 @@ int64_t short_learn(struct meet *m, uint64_t since)
 int short_failed(struct ending *e, struct site *site, int returned)
 {
     event_settle_short(e);
-    coll_take_back((struct comm_info *)site->comm_info, returned);
+    coll_take_back(shim_headers ? (struct comm_info *)site->comm_info : NULL, returned);
     event_shut(e);
     return returned;
 }

@@ -20,6 +20,12 @@ void comm_world_nonce(uint64_t nonce)
     world_nonce = nonce;
 }
 
+/* 0: ids are of no use. */
+static uint64_t world_id(void)
+{
+    return shim_headers ? identity_world(world_nonce) : 0;
+}
+
 bool comm_predefined(uintptr_t key)
 {
     return key == HANDLE(ABI_COMM_WORLD) || key == HANDLE(ABI_COMM_SELF);
@@ -28,7 +34,7 @@ bool comm_predefined(uintptr_t key)
 uint64_t comm_predefined_id(uintptr_t key)
 {
     const struct record_header *h = loupe_process.writer.header;
-    uint64_t world = identity_world(world_nonce);
+    uint64_t world = world_id();
     if (key == HANDLE(ABI_COMM_WORLD))
         return world;
     if (key == HANDLE(ABI_COMM_SELF))
@@ -118,7 +124,7 @@ uint64_t comm_id_by_members(MPI_Comm comm)
     uint64_t one = all_members(comm, false);
     bool inter = is_inter(comm);
     uint64_t other = inter ? all_members(comm, true) : 0;
-    return inter && !other ? 0 : identity_old(identity_world(world_nonce), one, other);
+    return inter && !other ? 0 : identity_old(world_id(), one, other);
 }
 
 void comm_made(MPI_Comm parent, const MPI_Comm *made)
@@ -182,7 +188,7 @@ void comm_made_between(int tag, const MPI_Comm *made)
     int saved = errno;
     uint64_t ours = all_members(*made, false), theirs = all_members(*made, true);
     comms_enter();
-    uint64_t id = identity_inter(identity_world(world_nonce), ours, theirs, tag);
+    uint64_t id = identity_inter(world_id(), ours, theirs, tag);
     comms_leave();
     comm_identify(*made, id);
     errno = saved;

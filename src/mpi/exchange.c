@@ -28,7 +28,7 @@ void pair_calibrate(void)
     if (!slots)
         return;
     struct ring_out out = {.slots = slots, .next = 1};
-    struct ring_in in = {.at = &slots[1], .low = 1, .slots = slots};
+    struct ring_in in = {.at = &slots[ring_at(1)], .low = 1, .slots = slots};
     struct stream to = {.out = &out}, from = {.in = &in};
     for (int batch = 0; batch < BATCHES; batch++) {
         struct header h;

@@ -167,6 +167,11 @@ HOT int fast_done(struct ending *e, struct site *site, const MPI_Status *statuse
         event_shut(e);
         return MPI_SUCCESS;
     }
+    if (UNLIKELY(!shim_headers)) {
+        event_settle_short(e);
+        statement_close(e->record);
+        return fast_tell(t, statuses);
+    }
     struct pairing x = pairing_start(event_meeting_short(e), e->begin, e->now);
     for (const struct fast_request *r = w->of; r < w->end; r++) {
         struct pending *p = r->slot;
@@ -215,14 +220,27 @@ HOT int fast_received(struct ending *e, struct site *site, const MPI_Status *sta
                  !abi_status_plain(status, &bytes)))
         return fast_received_slow(e, site, status);
     struct stream *s = near->stream;
-    struct pairing x = pairing_start(event_meeting_short(e), e->begin, e->now);
-    pair_received(&x, s, LIKELY(s != NULL) ? stream_post(s) : 0, near->world, bytes);
-    fast_settle(e, site, &x, near->record);
+    if (LIKELY(shim_headers)) {
+        struct pairing x = pairing_start(event_meeting_short(e), e->begin, e->now);
+        pair_received(&x, s, LIKELY(s != NULL) ? stream_post(s) : 0, near->world, bytes);
+        fast_settle(e, site, &x, near->record);
+    } else {
+        event_settle_short(e);
+    }
     short_bytes(e->record, bytes);
     peer_add(near->record, bytes, e->ticks);
     event_shut(e);
     return MPI_SUCCESS;
 }
+
+/* A send that may have waited for its receive, whatever came of it. */
+void fast_settle_long(struct ending *e, struct site *site, int dest, int returned, uint64_t bytes);
+/* The sender of what is about to be received may wait for it: is it known who, and which message?
+ */
+bool fast_answers(const struct site *site, int source, int tag);
+/* Then it is told. Returns where the header is going to be. */
+const void *fast_answer(const struct ending *e, struct thread *t, struct site *site, int source,
+                        uint64_t room);
 
 /* The message of a send that failed will not come. */
 int fast_unsent(struct ending *e, struct site *site, int dest, int returned);

@@ -11,21 +11,31 @@ SEND = ("!SAME(site->comm, comm) || !SAME(site->type, datatype) || "
         "        short_bytes(e.record, bytes);\n"
         "        peer_add(peer, bytes, e.ticks);\n", "")
 # Whose sender may wait for its receiver, or the other way round.
-LONG = " || (uint64_t)count * site->type_size >= ANSWER_BYTES"
+LONG = "(uint64_t)count * site->type_size >= pair_long"
 PUBLISH = ("    if (LIKELY(near->stream != NULL))\n"
            "        pair_publish(t, site, e.begin, e.before, near->stream, bytes);\n")
+# Its header is in a line that the sender has written; all else is far away too after a long copy.
+ANSWER = ("    const void *header = site;\n"
+          f"    if (UNLIKELY({LONG}))\n"
+          "        header = fast_answer(&e, t, site, source, (uint64_t)count * site->type_size);\n")
+FETCH = "    __builtin_prefetch(header);\n"
+PUBLISHES = {"send": PUBLISH, "isend": PUBLISH, "recv": ANSWER}
+SETTLE = "    event_settle_short(&e);\n"
+SETTLE_LONG = ("    if (LIKELY(bytes < pair_long))\n    " + SETTLE +
+               "    else\n        fast_settle_long(&e, site, dest, returned, bytes);\n")
 CLASSES = {
-    "send": (SEND[0] + LONG,) + SEND[1:],
-    "isend": (SEND[0] + LONG,) + SEND[1:],
+    "send": SEND,
+    "isend": (SEND[0] + " || " + LONG,) + SEND[1:],
     "recv": ("!SAME(site->comm, comm) || shim_posts || source == MPI_ANY_SOURCE || "
-             "!SAME(site->type, datatype)" + LONG,
+             "!SAME(site->type, datatype) || "
+             f"UNLIKELY({LONG} && !fast_answers(site, source, tag))",
              "    MPI_Status own_status;\n"
              "    if (status == MPI_STATUS_IGNORE)\n"
              "        status = &own_status;\n",
              "", "fast_received(&e, site, status)"),
     "irecv": ("!SAME(site->comm, comm) || "
               "(near = near_peer(site, source, RECORD_RECEIVED))->rank != source || "
-              "near->tag != tag || shim_posts || !SAME(site->type, datatype)" + LONG,
+              "near->tag != tag || shim_posts || !SAME(site->type, datatype) || " + LONG,
               "", "", "fast_receive(&e, site, *request, near)"),
 }
 
@@ -39,7 +49,7 @@ static {ret} wrap_{name}({decls})
 {own}{post}    struct ending e;
     OPEN(&e, t, site);
 {publish}    {ret} returned = NEXT(0, {psymbol}, {name})({args});
-    event_stop(&e, site);
+{fetch}    event_stop(&e, site);
 {after}{shut}}}
 """
 
@@ -71,17 +81,21 @@ static int wrap_{name}({decls})
 {{
     struct thread *t = loupe_tls.ready;
     struct site *site = READY(t, CALL_{name});
-    struct meet *meet;
-    if (UNLIKELY(!site || !(meet = short_meet(site, comm)){unless}))
+    struct meet *meet = NULL; /* without headers */
+    if (UNLIKELY(!site || (shim_headers && !(meet = short_meet(site, comm))){unless}))
         JUMP full_{name}({args});
 {own}    struct ending e;
     OPEN(&e, t, site);
-    short_begin(meet, &e, t, site);
+    if (LIKELY(meet != NULL))
+        short_begin(meet, &e, t, site);
     int returned = NEXT(0, {psymbol}, {name})({args});
     event_stop(&e, site);
     if (UNLIKELY(returned != MPI_SUCCESS))
         return short_failed(&e, site, returned);
-    short_go_all(meet, &e, site);
+    if (LIKELY(meet != NULL))
+        short_go_all(meet, &e, site);
+    else
+        event_settle_short(&e);
 {after}    event_shut(&e);
     return MPI_SUCCESS;
 }}
@@ -125,10 +139,10 @@ def call(c):
     """The wrapper of a call that has a short way, which jumps to full_NAME; None: it has none."""
     if c.cls in COLLECTIVES and not c.having("request_out"):
         return collective(c)
-    if c.cls not in CLASSES or c.variadic:
-        return None
+    if c.cls not in CLASSES or c.variadic or c.name.startswith(("Ssend", "Issend")):
+        return None # these wait for their receive, whatever the size
     unless, own, after, end = CLASSES[c.cls]
-    settle, failed, post = "    event_settle_short(&e);\n", "", ""
+    settle, failed, post = SETTLE_LONG if c.cls == "send" else SETTLE, "", ""
     if after:
         after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{after}    }}\n"
     if c.cls in ("send", "isend"):
@@ -150,7 +164,7 @@ def call(c):
         after = settle + after
     return CALL.format(ret=c.ret, name=c.name, decls=c.decls, args=c.args, psymbol=c.psymbol,
                        post=post, near="    struct near_peer *near;\n" if "near" in unless else "",
-                       publish=PUBLISH if c.cls in ("send", "isend") else "",
+                       publish=PUBLISHES.get(c.cls, ""), fetch=FETCH if c.cls == "recv" else "",
                        unless=f" || {unless}" if unless else "", own=own, after=after,
                        shut=shut)
 

@@ -4,13 +4,14 @@
 #include "mpi/pair.h"
 #include "mpi/shim.h"
 #include "runtime/item.h"
+#include "runtime/options.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 void *shim_next[2][CALLS];
-bool shim_multiple, shim_world_known;
+bool shim_multiple, shim_world_known, shim_headers = true;
 MPI_Group shim_world;
 
 /* Frames of the binding layer are small; a saved frame further away is from another life. */
@@ -128,6 +129,16 @@ static void rank_has_begun(struct record_header *h, uint64_t left)
     __atomic_store_n(&h->mpi_phase, RECORD_MPI_INITIALIZED, __ATOMIC_RELEASE);
 }
 
+/* Whoever has none also passes no communicators' ids on: nothing is looked for anywhere. */
+static bool want_headers(struct record_header *h)
+{
+    shim_headers = options_headers();
+    pair_long = shim_headers ? ANSWER_BYTES : UINT64_MAX; /* it may have been otherwise before */
+    if (h && !shim_headers)
+        record_trouble(h, RECORD_TROUBLE_HEADERS);
+    return shim_headers;
+}
+
 void life_init_end(int result, int level, void *address, uint32_t call)
 {
     struct record_header *h = loupe_process.writer.header;
@@ -140,7 +151,7 @@ void life_init_end(int result, int level, void *address, uint32_t call)
         begin_rank(h, level);
         clock_measure(h);
     }
-    if (result == MPI_SUCCESS) /* the others wait for this one too, monitored or not */
+    if (result == MPI_SUCCESS && want_headers(h)) /* the others wait for it, monitored or not */
         pair_open(h && h->mpi_phase == RECORD_MPI_INITIALIZING ? h : NULL);
     if (h && result == MPI_SUCCESS && h->mpi_phase == RECORD_MPI_INITIALIZING) {
         record_init(address, call);
@@ -161,7 +172,8 @@ void life_attach(void)
     PM(Query_thread)(&level);
     begin_rank(h, level);
     clock_measure(h);
-    record_trouble(h, pair_attach(h) ? RECORD_TROUBLE_MIDWAY : RECORD_TROUBLE_ATTACHED);
+    if (want_headers(h))
+        record_trouble(h, pair_attach(h) ? RECORD_TROUBLE_MIDWAY : RECORD_TROUBLE_ATTACHED);
     h->mpi_init_end = clock_now(); /* until who has loaded us knows when all ranks are there */
     __atomic_store_n(&h->mpi_phase, RECORD_MPI_INITIALIZED, __ATOMIC_RELEASE);
 }
@@ -183,6 +195,7 @@ void life_session_begun(int result, const MPI_Session *session)
         shim_world_known =
             PM(Group_from_session_pset)(*session, "mpi://WORLD", &shim_world) == MPI_SUCCESS;
         begin_rank(h, MPI_THREAD_MULTIPLE); /* sessions may ask for it each on its own */
+        want_headers(h);
         rank_has_begun(h, left);
     }
     errno = saved;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 int64_t pair_publish_cost, pair_take_cost;
-uint64_t pair_eager, pair_eager_far;
+uint64_t pair_eager, pair_eager_far, pair_long = ANSWER_BYTES;
 
 /* A statement of the thread that no reader sees. */
 static struct site *unseen_site(struct thread *t)
@@ -148,6 +148,35 @@ void sending_track(const struct sending *s, struct event *e, int result, MPI_Req
 {
     if (has_receiver(s, result, synchronous))
         request_track_send(e, request, s->stream, s->number, s->bytes);
+}
+
+void fast_settle_long(struct ending *e, struct site *site, int dest, int returned, uint64_t bytes)
+{
+    struct near_peer *near = near_peer(site, dest, RECORD_SENT);
+    struct stream *s = near->rank == dest ? near->stream : NULL;
+    struct pairing x = pairing_start(event_meeting_short(e), e->begin, e->now);
+    if (s && returned == MPI_SUCCESS && !shim_multiple && pair_waits(s, bytes))
+        pairing_sent(&x, s, s->count, bytes);
+    fast_settle(e, site, &x, NULL);
+}
+
+bool fast_answers(const struct site *site, int source, int tag)
+{
+    const struct near_peer *near = near_peer((struct site *)site, source, RECORD_RECEIVED);
+    return near->rank == source && near->tag == tag;
+}
+
+const void *fast_answer(const struct ending *e, struct thread *t, struct site *site, int source,
+                        uint64_t room)
+{
+    struct stream *s = near_peer(site, source, RECORD_RECEIVED)->stream;
+    if (!s)
+        return site;
+    if (pair_answers(s, room)) {
+        answer_publish(t, s, s->count + 1, e->begin, delay_told(t, e->before));
+        event_spent(t, pair_publish_cost);
+    }
+    return s->in->at;
 }
 
 int fast_unsent(struct ending *e, struct site *site, int dest, int returned)
@@ -295,8 +324,10 @@ void receiving_end(struct receiving *r, struct event *e, int result, const MPI_S
     struct pairing p = pairing_begin(e);
     bool well = result == MPI_SUCCESS;
     bool got = r->info && (well || was_truncated(result)) && status->MPI_SOURCE != MPI_PROC_NULL;
-    if (r->source == MPI_PROC_NULL) {
+    if (r->source == MPI_PROC_NULL || UNLIKELY(!shim_headers)) {
         event_settle(e);
+        if (got && well && e->site->comm_info == r->info)
+            near_stream(e->site, status->MPI_SOURCE, RECORD_RECEIVED, status->MPI_TAG, NULL);
         return;
     }
     uint64_t began = clock_now();

@@ -27,6 +27,8 @@ void pair_calibrate(void);
 /* Messages up to so many bytes are sent without waiting for their receive, on a node and between
  * nodes; 0: not known. */
 extern uint64_t pair_eager, pair_eager_far;
+/* From so many bytes on one may wait for the other; without headers none do, for all we know. */
+extern uint64_t pair_long;
 static inline bool pair_waits(const struct stream *s, uint64_t bytes)
 {
     return bytes >= ANSWER_BYTES && bytes > (s->far ? pair_eager_far : pair_eager) &&
@@ -161,7 +163,7 @@ HOT void pair_received(struct pairing *p, struct stream *s, uint32_t number, int
 HOT void pairing_count(const struct pairing *p, struct record_statement *s, struct record_thread *b)
 {
     b->paired += p->paired;
-    if (UNLIKELY(p->missing | p->ambiguous | p->reordered | p->uncertain)) {
+    if (UNLIKELY((p->missing | p->ambiguous | p->reordered | p->uncertain) && shim_headers)) {
         b->missing += p->missing;
         b->ambiguous += p->ambiguous;
         s->unknown += p->missing + p->ambiguous;

@@ -57,7 +57,7 @@ static bool is_taken(const struct ring_in *r, uint64_t n)
 
 static void put_at(struct ring_in *r)
 {
-    r->at = r->ahead ? &nothing : &r->slots[r->low % RING_SLOTS];
+    r->at = r->ahead ? &nothing : &r->slots[ring_at(r->low)];
 }
 
 /* Everything below `to` is behind us. */
@@ -104,7 +104,7 @@ enum seen_result { SEEN_TAKE, SEEN_LOST, SEEN_OTHER, SEEN_OVERRUN };
 static enum seen_result look_at(struct ring_in *r, uint64_t n, const struct wanted *w,
                                 struct header *h, uint32_t *size)
 {
-    const struct ring_slot *s = &r->slots[n % RING_SLOTS];
+    const struct ring_slot *s = &r->slots[ring_at(n)];
     if (s->key != w->key)
         return SEEN_OTHER;
     uint32_t stream = s->stream;
@@ -138,7 +138,7 @@ static bool search(struct ring_in *r, const struct wanted *w, struct header *h,
     for (uint64_t n = r->low; n < r->low + RING_SLOTS; n++) {
         uint64_t newest;
         uint32_t size;
-        enum slot_state state = state_of(&r->slots[n % RING_SLOTS], n, &newest);
+        enum slot_state state = state_of(&r->slots[ring_at(n)], n, &newest);
         if (state == SLOT_NOT_YET)
             break;
         if (state == SLOT_OVERRUN) {
@@ -182,14 +182,14 @@ void ring_arrive(struct ring_in *r, const struct ring_slot *slot, const struct p
     /* Those in between were not sent: nobody finds anything in them. */
     uint64_t first = n - r->newest > RING_SLOTS ? n - RING_SLOTS : r->newest + 1;
     for (uint64_t gap = first; gap < n; gap++)
-        slots[gap % RING_SLOTS] = (struct ring_slot){.number = (uint32_t)gap};
-    slots[n % RING_SLOTS] = *slot;
+        slots[ring_at(gap)] = (struct ring_slot){.number = (uint32_t)gap};
+    slots[ring_at(n)] = *slot;
     r->newest = n;
     if (told)
         keep_told(r, n, told);
-    struct ring_slot *last = &slots[(n - 1) % RING_SLOTS];
+    struct ring_slot *last = &slots[ring_at(n - 1)];
     if (slot->statement == RING_VOID) {
-        slots[n % RING_SLOTS] = (struct ring_slot){.number = (uint32_t)n};
+        slots[ring_at(n)] = (struct ring_slot){.number = (uint32_t)n};
         if (last->key == slot->key && last->stream == slot->stream)
             *last = (struct ring_slot){.number = (uint32_t)(n - 1)};
     }
@@ -263,7 +263,7 @@ static void catch_up(struct ring_in *r)
 {
     for (int tries = 0; tries < 2 * RING_SLOTS; tries++) {
         uint64_t n = r->newest + 1, newest;
-        enum slot_state state = state_of(&r->slots[n % RING_SLOTS], n, &newest);
+        enum slot_state state = state_of(&r->slots[ring_at(n)], n, &newest);
         if (state == SLOT_NOT_YET)
             break;
         r->newest = state == SLOT_THERE ? n : newest - 1; /* that one may still be in the making */
@@ -284,7 +284,7 @@ static uint32_t look_back(struct ring_in *r, struct looking_back *l, uint32_t ke
 {
     while (l->n > l->end) {
         uint64_t n = l->n--, newest;
-        const struct ring_slot *s = &r->slots[n % RING_SLOTS];
+        const struct ring_slot *s = &r->slots[ring_at(n)];
         enum slot_state state = state_of(s, n, &newest);
         uint32_t stream = s->stream, has = s->key;
         if (state == SLOT_OVERRUN || (state == SLOT_THERE && !ring_copy(s, n, h, size))) {
@@ -346,7 +346,7 @@ bool ring_withdraw(struct ring_out *r)
     if (r->next < 2)
         return false;
     r->next--; /* the next header takes its place */
-    struct ring_slot *s = &r->slots[r->next % RING_SLOTS];
+    struct ring_slot *s = &r->slots[ring_at(r->next)];
     __atomic_store_n(&s->number, (uint32_t)r->next ^ RING_MARK, __ATOMIC_RELEASE);
     return true;
 }

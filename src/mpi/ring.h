@@ -7,8 +7,8 @@
  *
  * Writer: the sending rank, one thread at a time. Readers: the receiving rank, one thread at a
  * time; it writes nothing there and believes nothing but numbers. A slot's number says what it
- * holds (number n stands in slot n modulo RING_SLOTS), is a mark while it changes, and is looked at
- * before and after the rest is read.
+ * holds (number n stands in slot ring_at(n)), is a mark while it changes, and is looked at before
+ * and after the rest is read.
  */
 #ifndef LOUPE_MPI_RING_H
 #define LOUPE_MPI_RING_H
@@ -133,6 +133,12 @@ enum { RING_PATIENCE = 4 };
 enum ring_result ring_take_slow(struct ring_in *r, uint32_t key, enum ring_order order,
                                 uint32_t stream, uint64_t bytes, struct header *h);
 
+/* Neighbours in time are not neighbours in memory: the next is written while this one is read. */
+static inline uint32_t ring_at(uint64_t n)
+{
+    return (uint32_t)(n << 1 | (n / (RING_SLOTS / 2) & 1)) % RING_SLOTS;
+}
+
 /* A few bits of the size, by which a header that belongs to another message is told. */
 static inline uint32_t ring_size(uint64_t bytes)
 {
@@ -154,13 +160,12 @@ HOT void ring_publish(struct ring_out *r, uint32_t key, uint32_t stream, uint64_
                       int64_t delay, uint32_t statement, uint64_t bytes)
 {
     uint64_t n = r->next++;
-    struct ring_slot *s = &r->slots[n % RING_SLOTS];
+    struct ring_slot *s = &r->slots[ring_at(n)];
     __atomic_store_n(&s->number, (uint32_t)n ^ RING_MARK, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     ring_fill(s, key, stream, begin, delay, statement, bytes);
     __atomic_store_n(&s->number, (uint32_t)n, __ATOMIC_RELEASE);
-    /* The reader had the line after the next one last; by the next time it is ours. */
-    __builtin_prefetch(&r->slots[(n + 2) % RING_SLOTS], 1);
+    line_fetch(&r->slots[ring_at(n + 1)]);
 }
 
 /* True: the slot still holds that number, so what was copied is whole. */
@@ -192,7 +197,7 @@ HOT enum ring_result ring_take(struct ring_in *r, uint32_t key, uint32_t stream,
                  size != ring_size(bytes) || h->statement & RING_LOOSE))
         return ring_take_slow(r, key, RING_BY_NUMBER, stream, bytes, h);
     r->low++;
-    r->at = &r->slots[r->low % RING_SLOTS];
+    r->at = &r->slots[ring_at(r->low)];
     return RING_FOUND;
 }
 
@@ -216,7 +221,7 @@ enum ring_result ring_find(struct ring_in *r, uint32_t key, uint32_t stream, uin
 bool ring_withdraw(struct ring_out *r);
 static inline bool ring_is_last(const struct ring_out *r, uint32_t key, uint32_t stream)
 {
-    const struct ring_slot *last = &r->slots[(r->next - 1) % RING_SLOTS];
+    const struct ring_slot *last = &r->slots[ring_at(r->next - 1)];
     return last->key == key && last->stream == stream;
 }
 

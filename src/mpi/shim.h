@@ -22,6 +22,8 @@ extern void *shim_next[2][CALLS];
 #define PM(X) NEXT(1, PMPI_##X, X)
 
 extern bool shim_multiple; /* MPI_THREAD_MULTIPLE: tables of the process need their lock */
+/* Something travels beside messages and collectives. Decided once, before the first that counts. */
+extern bool shim_headers;
 
 static inline uint32_t shim_via(void)
 {

@@ -95,6 +95,7 @@ enum record_trouble {
     RECORD_TROUBLE_APART = 1 << 11,      /* not all ranks are watched: no headers */
     RECORD_TROUBLE_ATTACHED = 1 << 12,   /* watched since some moment only: no headers */
     RECORD_TROUBLE_MIDWAY = 1 << 13,     /* the same, with headers as far as they are anchored */
+    RECORD_TROUBLE_HEADERS = 1 << 14,    /* none were wanted */
 };
 
 /* Read by every event, both words at once, and compared with the copy that a thread has seen.

@@ -46,7 +46,14 @@ uint32_t options_compensation(void)
     const char *value = find("compensation");
     if (value && !strncmp(value, "none", 4))
         return RECORD_COMPENSATE_NONE;
-    return value && !strncmp(value, "local", 5) ? RECORD_COMPENSATE_LOCAL : RECORD_COMPENSATE_FULL;
+    bool local = (value && !strncmp(value, "local", 5)) || !options_headers();
+    return local ? RECORD_COMPENSATE_LOCAL : RECORD_COMPENSATE_FULL;
+}
+
+bool options_headers(void)
+{
+    const char *value = find("headers");
+    return !value || strncmp(value, "off", 3) != 0;
 }
 
 uint64_t options_extra_delay(void)

@@ -14,6 +14,8 @@ uint32_t options_budget(void); /* budget=N%|off, in 1/100 % or RECORD_BUDGET_OFF
 uint32_t options_compensation(void);
 /* extra-delay=US: for a test, which shows that errors do not grow with what probes cost. In ns. */
 uint64_t options_extra_delay(void);
+/* headers=off: nothing travels beside messages and collectives. */
+bool options_headers(void) EXPORT_AS(options_headers);
 /* path-log=FILE: for a test, which makes the graph of the run from it (path_log.h). NULL: none;
  * ends with a comma, a space or the string. */
 const char *options_path_log(void);

@@ -47,6 +47,10 @@ static const struct trouble troubles[] = {
      ": attached to while running, with several threads in MPI or without room for headers: "
      "waiting is not told from transfer, and what monitoring cost others is not taken out",
      NULL},
+    {RECORD_TROUBLE_HEADERS,
+     ": --no-headers: waiting is not told from transfer, and what monitoring cost others is not "
+     "taken out",
+     NULL},
     {RECORD_TROUBLE_COMMS, ": too many communicators at once, some peers are summed up as others",
      NULL},
 };

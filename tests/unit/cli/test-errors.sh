@@ -62,6 +62,11 @@ refuses "a report of something else" "there.loupe" "$loupe" report there.loupe
 refuses "a graph of something else" "there.loupe" "$loupe" graph there.loupe
 refuses "top of a job that is not there" "no such job" "$loupe" top 0123 --once
 refuses "top without a job" "no job of yours" "$loupe" top --once
+refuses "a path without headers" "leave out --no-headers or --critical-path" \
+    "$loupe" run --no-headers --critical-path -- true
+refuses "items without headers" "leave out LOUPE=headers=off or --items" \
+    env LOUPE=headers=off "$loupe" run --items main -- true
+refuses "headers that are neither" "one of on|off" env LOUPE=headers=no "$loupe" run -- true
 refuses "job that is not there" "no such job" "$loupe" collect 0123
 refuses "ctl of a job that is not there" "no such job" "$loupe" ctl 0123 measurement off
 refuses "the critical path of a job that is not there" "no such job" "$loupe" ctl 0123 critical-path on
