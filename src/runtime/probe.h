@@ -29,9 +29,12 @@ enum {
     PROBE_CLONES = 4,         /* copies of a call that the compiler made, per site and thread */
     PROBE_SEEN = 256,         /* return addresses of probes that lead to their site at once */
     PROBE_DIRECT = 4096,      /* return addresses of direct calls, per thread */
+    PROBE_LINKS = 256,        /* the same of those that need no mark, */
+    PROBE_LINKED = 2,         /* and of how many statements at once, per procedure */
     PROBE_CALLERS = 64,       /* return addresses kept per procedure and thread */
     PROBE_GAP = 4096,         /* visits between two looks at a site that is only counted */
     PROBE_GAP_OFF = 64,       /* the same while measurement is off */
+    PROBE_COOKIE_FRAME = 2,   /* what cookies of neighbouring frames differ by */
     PROBE_LATE = 1 << 15,     /* ticks, some 10 us: visits that are looked at */
     PROBE_PAIRS = 31,         /* blocks, timed and counted, that the cost of a site is taken from */
     PROBE_MODULE_UNITS = 4096 /* units of one shared object */
@@ -106,18 +109,32 @@ struct probe_site {
     uint32_t open;             /* procedure: frames */
     uint32_t gap;              /* only counted: visits until it is looked at again */
     uint64_t fired;            /* and when it was last */
-    uint32_t owed;             /* procedure: taken off its cell to see the next entry */
+    uint32_t owed;             /* procedure: taken off its cell to see the next entries */
     struct probe_site *target; /* call: the entry that took its last mark */
     uint32_t stale;            /* marks that nobody took, in a row */
     uint32_t taken;            /* marks that were, up to some number */
+    bool is_linked;            /* call: in a timed block, without marks (probe_links.h); */
+    bool may_link;             /* it makes most of the calls of what it calls */
+    uint8_t broken;            /* links that came to nothing */
+    uint8_t link_waited;       /* procedure: entries in a row that were not linked calls', */
+    uint32_t link_marked;      /* and `marked` at the last of them */
+    bool had_links;            /* in its block: entries were left out of it */
+    uint32_t link_left;        /* call: `left` when it was linked: entries since are the rest */
+    uint64_t link_visits, link_entries;      /* its executions at its last turn, its target's */
+    struct probe_site *linked[PROBE_LINKED]; /* procedure: calls that are linked to it */
     struct probe_clone clones[PROBE_CLONES];
     uint32_t clone_next;
     uint32_t caller_count;
     struct probe_caller *callers, *recent; /* all, and the one of the last entry that was timed */
 
     /* sampling (probe_sample.h); times are virtual, in 1/256 ticks */
-    uint32_t weight;    /* of a frame that begins: `size`, or 0 where it only warms up */
-    uint32_t serial;    /* of the stratum; beside `weight`: frames take both */
+    union {
+        struct {
+            uint32_t weight; /* of a frame that begins: `size`, or 0 where it only warms up */
+            uint32_t serial; /* of the stratum */
+        };
+        uint64_t burst; /* both: frames take them at once */
+    };
     uint32_t size;      /* blocks of the stratum in progress */
     uint32_t next_size; /* of the one after it */
     uint32_t drawn;     /* the block that is timed, in it or already in the one after it */
@@ -129,7 +146,7 @@ struct probe_site {
     bool last_known;
     bool calls_known;   /* procedure: `calls` is as of the entry before */
     uint64_t calls;     /* executions of all direct calls of it, */
-    uint32_t marked;    /* and entries by marks since */
+    uint32_t marked;    /* and entries by marks since, but of linked calls */
     uint64_t warm_cost; /* of a visit that warms up */
     uint64_t counted;   /* what a visit of a block that was only counted took last, */
     uint64_t dilated;   /* and of the timed block before it, with its cost; 0: not known */
@@ -162,10 +179,17 @@ struct probe_frame {
     uint64_t cookie;
     uintptr_t sp;
     struct probe_site *site;     /* that decided to time it; charged */
-    struct probe_caller *caller; /* charged instead, if the caller is not known; else NULL */
+    struct probe_caller *caller; /* charged instead, if the caller is not known; else NULL, as in
+                                  * frames that are not open */
     struct probe_site *opened;   /* procedure, loop or statement that goes on */
-    uint32_t weight, serial;
-    uint32_t item_weight; /* visits of its items that it stands for; 0: it has entered none */
+    union {
+        struct {
+            uint32_t weight, serial;
+        };
+        uint64_t burst;
+    };
+    uint32_t item_weight; /* visits of its items that it stands for; 0: it has entered none, or
+                           * is not open */
     uint8_t call_item, item;
     struct record_probe_frame *mirror; /* the same for readers; set once, as is its depth */
     uint64_t depth;
@@ -190,6 +214,12 @@ struct probe_seen {
     struct probe_site *site;
 };
 
+/* An entry of a procedure from this return address is a call by that statement. */
+struct probe_link {
+    uintptr_t from;
+    struct probe_site *call, *entry;
+};
+
 struct probe_thread {
     uintptr_t inside; /* where the return address of the slow path in progress stands; 0: none */
     uintptr_t inside_return;
@@ -200,10 +230,9 @@ struct probe_thread {
     uint32_t mark_count;
     struct probe_frame *top; /* innermost open; frames[0]: none */
     struct record_thread *block;
-    int64_t delay;   /* of the thread, in 1/256 ticks: struct thread leads here */
-    int64_t taken;   /* as in struct thread */
-    int64_t late;    /* a visit that took longer is looked at; 1/256 ticks */
-    uint64_t serial; /* of frames */
+    int64_t delay; /* of the thread, in 1/256 ticks: struct thread leads here */
+    int64_t taken; /* as in struct thread */
+    int64_t late;  /* a visit that took longer is looked at; 1/256 ticks */
     uint64_t random;
     uint64_t switches;     /* of its processor to others, not by its wish; when last looked at */
     uint64_t interrupted;  /* when that last was found to have grown; virtual, 1/256 ticks */
@@ -225,6 +254,7 @@ struct probe_thread {
     uint32_t probe_count;
     struct probe_seen seen[PROBE_SEEN];
     uintptr_t direct[PROBE_DIRECT];
+    struct probe_link links[PROBE_LINKS];
     struct probe_mark marks[PROBE_MARKS];
     struct probe_frame frames[PROBE_FRAMES + 1];
     struct record_probe_frames unseen; /* in place of the mirror, and for frames beyond it */

@@ -148,7 +148,8 @@ static void set_up(struct trial *t, uint32_t weight)
                                           .item = RECORD_PATH_NO_ITEM,
                                           .call_item = RECORD_PATH_NO_ITEM,
                                           .phase = PROBE_BLOCK,
-                                          .left = UINT32_MAX,
+                                          .left = 1 << 20,
+                                          .may_link = true,
                                           .calibrated = &probe_costs.plain[PROBE_OWN],
                                           .weight = weight,
                                           .size = 1};
@@ -180,6 +181,8 @@ static void try_batch(struct trial *t, uint64_t (*batch)(volatile int32_t *cells
     r->time = (int64_t)(r->timed = 0);
     for (int i = 0; i < SITES; i++)
         t->cell[i] = cells;
+    t->sites[CALL].is_linked = false;
+    t->sites[ENTRY].linked[0] = NULL;
     uint64_t ticks = batch(t->cell);
     if (ticks < least->ticks)
         *least = (struct least){ticks, mean_inside(r, t->sites[0].weight)};
@@ -205,11 +208,14 @@ static void keep(struct probe_cost *cost, struct probe_cost now)
 }
 
 /* All ways, with visits of this weight: that says whether there are fences. */
-static void measure_all(struct trial *t, struct probe_cost *costs, uint32_t weight)
+static void measure_all(struct trial *t, struct probe_cost *costs, struct probe_cost *by_marks,
+                        uint32_t weight)
 {
     set_up(t, weight);
     keep(&costs[PROBE_OWN], measure(t, count_batch, &t->records[LOOP]));
     keep(&costs[PROBE_MARKED], measure(t, call_batch, &t->records[CALL]));
+    t->sites[CALL].may_link = false;
+    keep(by_marks, measure(t, call_batch, &t->records[CALL]));
     t->probes.direct[SOMEWHERE / 2] = 0; /* from now on it is unknown who calls from there */
     t->caller = (struct probe_caller){.address = SOMEWHERE, .record = &t->caller_record};
     t->sites[ENTRY].callers = &t->caller;
@@ -237,6 +243,7 @@ void probe_calibrate(void)
     enum { TIMES = 6, APART = 1 << 24 }; /* ticks */
     static uint64_t last;
     static int times;
+    static struct probe_cost by_marks[2]; /* where each call comes to the slow path by itself */
     uint64_t now = clock_now();
     if (times == TIMES || (times && now - last < APART))
         return;
@@ -247,11 +254,11 @@ void probe_calibrate(void)
         return;
     loupe_probes = &t->probes;
     loupe_dynamic_top = UINTPTR_MAX;
-    measure_all(t, probe_costs.plain, 1);
-    measure_all(t, probe_costs.fenced, UINT8_MAX);
+    measure_all(t, probe_costs.plain, &by_marks[0], 1);
+    measure_all(t, probe_costs.fenced, &by_marks[1], UINT8_MAX);
     loupe_probes = own;
     loupe_dynamic_top = top;
-    uint64_t marked = probe_costs.plain[PROBE_MARKED].all, alone = probe_costs.plain[PROBE_OWN].all;
+    uint64_t marked = by_marks[0].all, alone = probe_costs.plain[PROBE_OWN].all;
     probe_costs.slow = marked > alone ? marked - alone : 0;
     pages_free(t, sizeof *t);
     last = now;

@@ -32,13 +32,20 @@ static inline void arm(struct probe_site *s, int32_t n)
     add(s, n - 1 - *(volatile int32_t *)s->cell);
 }
 
-/* The next visit of a procedure is to come here, whatever its cell says. */
+/* Visits until the turn of a procedure that was pulled, with the one that is being made: its cell
+ * has counted those since. */
+static inline int32_t owes(const struct probe_site *s)
+{
+    return (int32_t)s->owed + *(volatile int32_t *)s->cell + 1;
+}
+
+/* The next visits of a procedure are to come here, whatever its cell says. */
 static inline void pull(struct probe_site *s)
 {
     int32_t more = *(volatile int32_t *)s->cell;
     if (more <= 0)
         return;
-    s->owed += (uint32_t)more;
+    s->owed = (uint32_t)more;
     add(s, -more);
 }
 
@@ -74,6 +81,7 @@ static RARELY void enter_items(struct probe_thread *p, struct probe_frame *f, ui
 {
     struct probe_site *s = f->site;
     uint32_t weight = f->weight;
+    f->item_weight = 0;
     if (s->always) {
         weight = 1;
     } else if (weight > 1 && s->cut == SAMPLE_WARM) {
@@ -122,9 +130,49 @@ HOT void close_top(struct probe_thread *p, uint64_t now)
     sample_add(f, time);
     if (UNLIKELY(f->item_weight))
         leave_items(p, f, time, now);
+    f->caller = NULL;
     int64_t delay = p->delay + (int64_t)(LIKELY(f->weight) ? s->cost : s->warm_cost);
     p->delay = delay;
     p->block->delay = delay >> RECORD_TIME_SHIFT;
+    p->block->last = now;
+    f->opened->open--;
+    p->top = f - 1;
+    __atomic_store_n(&p->mirror->depth, (uint32_t)(f - 1)->depth, __ATOMIC_RELEASE);
+}
+
+static RARELY void close_slowly(struct probe_thread *p, uint64_t now)
+{
+    close_top(p, now);
+}
+
+/* What nearly all visits are that end where everything is timed: of a statement or loop, in the
+ * block that they began in. */
+static inline bool closes_simply(const struct probe_frame *f)
+{
+    return f->burst == f->site->burst && f->weight && !f->caller && !f->item_weight;
+}
+
+/* Such a visit, in as few instructions as can be. */
+HOT void close_simply(struct probe_thread *p, uint64_t now)
+{
+    struct probe_frame *f = p->top;
+    struct probe_site *s = f->site;
+    struct record_probe *r = s->record;
+    uint64_t taken = ((uint64_t)p->delay + s->inside) & (uint64_t)p->taken;
+    int64_t time = (int64_t)((now << RECORD_TIME_SHIFT) - f->begin - taken);
+    uint64_t ticks = (uint64_t)time >> RECORD_TIME_SHIFT; /* below zero: more than the maximum */
+    if (UNLIKELY(time > p->late || ticks < r->min || ticks > r->max)) {
+        close_slowly(p, now);
+        return;
+    }
+    uint32_t version = r->version | 1;
+    __atomic_store_n(&r->version, version, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    r->stratum_time += time;
+    r->stratum_timed++;
+    __atomic_store_n(&r->version, version + 1, __ATOMIC_RELEASE);
+    p->delay += (int64_t)s->cost;
+    p->block->delay = p->delay >> RECORD_TIME_SHIFT;
     p->block->last = now;
     f->opened->open--;
     p->top = f - 1;
@@ -182,29 +230,30 @@ HOT void *open_frame(struct probe_thread *p, struct probe_site *site, struct pro
     struct probe_frame *f = p->top + 1;
     struct record_probe_frame *m = f->mirror;
     bool fenced = site->weight > SAMPLE_FENCED;
-    uint64_t cookie = (p->serial += COOKIE_STEP) | fenced;
-    f->cookie = cookie;
+    f->cookie = ((f->cookie & ~(uint64_t)COOKIE_FENCED) + COOKIE_STEP) | fenced;
     f->sp = sp;
     f->site = site;
     f->opened = opened;
-    f->caller = caller;
-    f->weight = site->weight;
-    f->serial = site->serial;
-    f->item_weight = 0;
+    if (caller)
+        f->caller = caller;
+    f->burst = site->burst;
+    if (UNLIKELY((site->call_item & opened->item) != RECORD_PATH_NO_ITEM))
+        f->item_weight = 1;
     m->probe = caller ? caller->index : site->index;
     m->weight = site->weight;
     opened->open++;
     p->top = f;
     if (UNLIKELY(fenced))
         fence();
-    int64_t delay = p->delay & p->taken;
     uint64_t now = now_ticks();
+    __asm__ volatile("" ::: "memory"); /* nothing else is kept in registers: each costs a save */
+    int64_t delay = p->delay & p->taken;
     f->begin = (now << RECORD_TIME_SHIFT) - (uint64_t)delay;
-    m->begin = now - (uint64_t)(delay >> RECORD_TIME_SHIFT);
+    f->mirror->begin = now - (uint64_t)(delay >> RECORD_TIME_SHIFT);
     __atomic_store_n(&p->mirror->depth, (uint32_t)f->depth, __ATOMIC_RELEASE);
-    if (UNLIKELY((site->call_item & opened->item) != RECORD_PATH_NO_ITEM))
+    if (UNLIKELY(f->item_weight))
         enter_items(p, f, now);
-    return (void *)cookie;
+    return (void *)f->cookie;
 }
 
 /* ---- marks ---- */

@@ -86,7 +86,7 @@ static inline uint64_t now_ticks(void)
  * sites that are timed now and then. The fences stand as near to the program's code as can be: last
  * in the entry, first in the exit, where the cookie says so.
  */
-enum { COOKIE_FENCED = 1, COOKIE_STEP = 2 };
+enum { COOKIE_FENCED = 1, COOKIE_STEP = PROBE_COOKIE_FRAME * (PROBE_FRAMES + 1) };
 
 static inline void fence(void)
 {
@@ -116,6 +116,7 @@ static RARELY void *rare(probe_rare_function *function, void *a, uintptr_t b)
 
 #include "runtime/probe_find.h"
 #include "runtime/probe_frames.h"
+#include "runtime/probe_links.h"
 
 /* ---- what a visit does ---- */
 
@@ -126,6 +127,8 @@ static inline void count_only(struct probe_thread *p, struct probe_site *s)
     enum { SOON = 1 << 18 }; /* ticks: some 0.1 ms */
     uint64_t now = now_ticks();
     uint32_t most = p->off ? PROBE_GAP_OFF : PROBE_GAP;
+    if (UNLIKELY(s->is_linked))
+        unlink_call(s);
     s->gap = now - s->fired < SOON ? 2 * s->gap : s->gap / 2;
     s->gap = s->gap > most ? most : s->gap ? s->gap : 1;
     s->fired = now;
@@ -151,7 +154,18 @@ static inline void visit_call(struct probe_thread *p, struct probe_site *s, uint
                               uintptr_t address)
 {
     drop_dead_marks(p, sp);
-    if (sampled(p, s))
+    if (UNLIKELY(s->is_linked && s->left)) /* calls were not seen */
+        unlink_call(s);
+    if (UNLIKELY(!s->left))
+        judge_link(s);
+    bool timed = sampled(p, s);
+    if (s->is_linked && timed && s->may_link) {
+        link_again(s);
+        return;
+    }
+    if (UNLIKELY(s->is_linked))
+        end_link(s);
+    if (timed)
         put_mark(p, s, sp, address);
 }
 
@@ -199,8 +213,8 @@ SLOW_PATH void loupe_probe_visit(void)
     struct probe_thread *p = loupe_probes;
     struct probe_site *s = known(p, address);
     /* in a timed block, the only mark, and its entry comes by itself */
-    if (LIKELY(s && s->left && !p->mark_count && s->clones[0].address == address && s->target &&
-               *(volatile int32_t *)s->target->cell <= 0)) {
+    if (LIKELY(s && s->left && !s->is_linked && !p->mark_count && s->clones[0].address == address &&
+               s->target && *(volatile int32_t *)s->target->cell <= 0)) {
         s->left--;
         p->marks[0] = (struct probe_mark){s, at + 8, &s->clones[0], p->top};
         p->mark_count = 1; /* last: a handler in between only spoils this mark */
@@ -313,50 +327,12 @@ static RARELY void *enter_unknown(struct probe_thread *p, struct probe_site *s, 
     return open_frame(p, s, s, c, sp);
 }
 
-/* Return addresses of calls whose marks were taken: an entry from there that has no mark is of a
- * statement that is only counting just now. */
-static inline uintptr_t *direct_call(struct probe_thread *p, uintptr_t from)
-{
-    return &p->direct[(from >> 1) % PROBE_DIRECT];
-}
-
-static inline uint64_t count_of(struct probe_thread *p, const struct probe_place *at)
-{
-    uint64_t sum = 0;
-    for (; at; at = at->next) {
-        struct probe_cells *c = p->active[at->unit];
-        struct probe_site *s = c ? c->sites[at->site] : NULL;
-        sum += s ? sample_executions(s) : 0;
-    }
-    return sum;
-}
-
-/* An entry without a mark, from an address that is not known: a direct call if one of their
- * statements has counted since the entry before. Where that cannot be told, nobody's. */
-static RARELY bool called_directly(struct probe_thread *p, struct probe_site *s, uintptr_t from)
-{
-    if (!s->group || !s->group->calls)
-        return false;
-    uint64_t calls = count_of(p, s->group->calls);
-    for (uint32_t i = 0; i < p->mark_count; i++)
-        calls -= p->marks[i].site->group == s->group; /* they have yet to come */
-    bool known = s->calls_known, moved = calls - s->calls > s->marked;
-    s->calls = calls;
-    s->calls_known = true;
-    s->marked = 0;
-    if (known && moved)
-        *direct_call(p, from) = from;
-    return !known || moved;
-}
-
 /* Its cell was made to come here for a mark's sake: its own turn comes later. */
 static inline void rearm_pulled(struct probe_site *s, bool again)
 {
-    if (again) {
-        s->owed--;
+    if (again)
         return;
-    }
-    arm(s, (int32_t)s->owed);
+    arm(s, owes(s));
     s->owed = 0;
 }
 
@@ -364,24 +340,33 @@ static inline void *enter_procedure(struct probe_thread *p, struct probe_site *s
                                     uintptr_t from)
 {
     drop_dead_marks(p, sp);
-    struct probe_site *call = p->mark_count ? take_mark(p, s, sp) : NULL;
+    bool unknown = false;
+    struct probe_site *call = take_link(p, s, from);
+    if (!call && p->mark_count)
+        call = take_mark(p, s, sp);
     if (call) {
         *direct_call(p, from) = from;
         s->marked++;
+        if (call->may_link && !call->is_linked && call->left)
+            link_call(p, s, call, from);
     }
+    if (UNLIKELY(owes(s) <= 0))
+        s->owed = 0;
     if (UNLIKELY(s->owed)) {
         rearm_pulled(s, call && call->left);
     } else if (!sampled(p, s)) {
         s->calls_known = false; /* entries come and go unseen from here on */
     } else if (!call) {
         /* One inside itself has no time of its own, whoever calls it. */
-        if (!s->open && !s->recursive && *direct_call(p, from) != from &&
-            !called_directly(p, s, from)) {
-            s->unknown++;
-            return enter_unknown(p, s, sp, from);
-        }
-        s->idle++;
+        unknown = !s->open && !s->recursive && *direct_call(p, from) != from &&
+                  !called_directly(p, s, from);
+        s->unknown += unknown;
+        s->idle += !unknown;
     }
+    if (UNLIKELY(linked(s)))
+        keep_links(s, call);
+    if (UNLIKELY(unknown))
+        return enter_unknown(p, s, sp, from);
     if (LIKELY(call != NULL))
         return enter_called(p, s, call, sp);
     p->delay += (int64_t)probe_costs.slow;
@@ -412,13 +397,6 @@ static RARELY void *enter_slowly(uintptr_t at, uintptr_t address, uintptr_t from
     return cookie;
 }
 
-/* The entry that the only mark is for. */
-static inline bool is_marked(struct probe_thread *p, struct probe_site *s, uintptr_t sp)
-{
-    const struct probe_mark *m = &p->marks[0];
-    return p->mark_count == 1 && m->site->target == s && answers(p, m, sp);
-}
-
 SLOW_PATH void *loupe_probe_enter(void *from)
 {
     uintptr_t at = (uintptr_t)__builtin_frame_address(0) + 8, sp = at + 8;
@@ -427,24 +405,30 @@ SLOW_PATH void *loupe_probe_enter(void *from)
     struct probe_site *s = known(p, address), *by = s;
     if (UNLIKELY(!s || s->open || p->top->sp < sp || frames_full(p)))
         return enter_slowly(at, address, (uintptr_t)from);
-    if (s->kind == LOUPE_SITE_PROCEDURE) {
-        if (UNLIKELY(!is_marked(p, s, sp)))
+    if (LIKELY(s->kind == LOUPE_SITE_PROCEDURE)) {
+        by = called_by(p, s, sp, (uintptr_t)from);
+        if (UNLIKELY(!by))
             return enter_slowly(at, address, (uintptr_t)from);
-        by = p->marks[0].site;
         /* its own turn, or pulled, and to come here for the next one too */
-        uint32_t *left = s->owed ? &s->owed : &s->left;
-        if (UNLIKELY(!*left || (s->owed && !by->left)))
-            return enter_slowly(at, address, (uintptr_t)from);
-        --*left;
-        s->marked++;
+        if (s->owed) {
+            if (UNLIKELY(owes(s) <= 0 || !by->left))
+                return enter_slowly(at, address, (uintptr_t)from);
+        } else {
+            if (UNLIKELY(!s->left))
+                return enter_slowly(at, address, (uintptr_t)from);
+            if (UNLIKELY(s->size > 1)) /* else its own turn lasts for who comes without a mark */
+                s->left--;
+        }
+        if (UNLIKELY(!by->is_linked))
+            s->marked++;
     } else if (UNLIKELY(!s->left || (s->kind != LOUPE_SITE_LOOP && !s->own))) {
         return enter_slowly(at, address, (uintptr_t)from);
     }
     set_inside(p, at, address);
-    if (by != s)
-        p->mark_count = 0;
+    if (LIKELY(by->is_linked || by == s))
+        by->left--;
     else
-        s->left--;
+        p->mark_count = 0;
     void *cookie = open_frame(p, by, s, NULL, sp);
     end(p);
     if (UNLIKELY((uintptr_t)cookie & COOKIE_FENCED))
@@ -476,10 +460,12 @@ SLOW_PATH void loupe_probe_leave(void *frame)
         return;
     }
     struct probe_thread *p = loupe_probes;
-    if (LIKELY(p && p->top->cookie == cookie))
-        close_top(p, now_ticks());
-    else
+    if (UNLIKELY(!p || p->top->cookie != cookie))
         leave_slowly(cookie, now_ticks());
+    else if (LIKELY(closes_simply(p->top)))
+        close_simply(p, now_ticks());
+    else
+        close_slowly(p, now_ticks());
 }
 
 #include "runtime/probe_dynamic.h"

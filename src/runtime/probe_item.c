@@ -21,11 +21,11 @@ static void time_always(struct probe_site *s)
     s->phase = PROBE_BETWEEN;
     s->next_size = 1;
     s->drawn = s->rest = 0;
+    int32_t more = *(volatile int32_t *)s->cell;
     if (s->owed) { /* comes here anyhow */
-        s->owed = 1;
+        s->owed = (uint32_t)(1 - more);
         return;
     }
-    int32_t more = *(volatile int32_t *)s->cell;
     if (more <= 0)
         return;
     __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);

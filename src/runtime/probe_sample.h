@@ -326,7 +326,7 @@ static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s
 {
     uint32_t rest = s->size - 1 - s->drawn; /* blocks of this stratum behind the one timed */
     s->block_ended = now;
-    if (s->size == 1 && !s->cut && !s->missed) {
+    if (s->size == 1 && !s->cut && !s->missed && !s->had_links) {
         int64_t timed = sample_timed(s);
         sample_noise(p, s, timed);
         s->usual = timed;
@@ -369,6 +369,7 @@ static inline void sample_begin_block(const struct probe_thread *p, struct probe
     s->block_began = now;
     s->talked = p->thread->talked;
     s->unknown = s->idle = 0;
+    s->had_links = s->linked[0] || s->linked[1];
 }
 
 /* The visits that warm up are over: what they cost is followed as a median. */
@@ -449,7 +450,7 @@ static inline void sample_never(struct probe_site *s, struct probe_frame *f)
     if (s->kind == LOUPE_SITE_PROCEDURE)
         return; /* only this execution */
     s->untimed = true;
-    s->left = 0;
+    s->left = s->link_left = 0;
     __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     r->state &= ~(uint32_t)(RECORD_PROBE_TIMED | RECORD_PROBE_SAMPLED);

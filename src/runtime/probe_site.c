@@ -25,8 +25,11 @@ void probe_frames_set_up(struct probe_thread *p, struct record_probe_frames *mir
     for (uint32_t i = 1; i <= PROBE_FRAMES; i++)
         p->frames[i].mirror =
             i <= RECORD_PROBE_FRAMES ? &p->mirror->frames[i - 1] : &p->unseen.frames[0];
-    for (uint32_t i = 0; i <= PROBE_FRAMES; i++)
+    uint64_t cookie = clock_now() << 16; /* of no other thread, and each frame has its own */
+    for (uint32_t i = 0; i <= PROBE_FRAMES; i++, cookie += PROBE_COOKIE_FRAME) {
         p->frames[i].depth = i;
+        p->frames[i].cookie = cookie;
+    }
     static struct probe_site nothing = {.dynamic = true};
     p->frames[0].sp = UINTPTR_MAX;
     p->frames[0].opened = &nothing; /* what looks for an inserted one ends here */
@@ -61,7 +64,6 @@ static struct probe_thread *new_probes(struct thread *t)
     p->window_spent = p->delay - t->apart;
     t->delay = &p->delay;
     /* Frames of this thread are not mistaken for those of the process it was forked from. */
-    p->serial = clock_now() << 16;
     p->window_began = clock_now() << RECORD_TIME_SHIFT;
     p->random = clock_now() ^ (uint64_t)(uintptr_t)p;
     p->pressure = 256;
@@ -409,7 +411,7 @@ static void switch_off(struct probe_site *s)
     r->held = executions(s);
     r->state |= RECORD_PROBE_HELD;
     s->missed += s->left; /* of a block that is timed: the rest of it is not */
-    s->left = 0;
+    s->left = s->link_left = 0;
     __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
 }
 
@@ -449,27 +451,7 @@ void *probe_rare_control(void *thread, uintptr_t unused)
     return NULL;
 }
 
-/* ---- threads ---- */
-
-void probe_end(struct thread *t)
-{
-    if (t->probes)
-        probe_close_all(t->probes);
-    if (loupe_probes == t->probes)
-        loupe_probes = NULL;
-}
-
-void probe_take_over(struct thread *t)
-{
-    struct probe_thread *p = t->probes;
-    if (!p)
-        return;
-    p->inside = 0;
-    p->top = p->frames;
-    p->mirror->depth = p->mark_count = 0;
-    memset(p->seen, 0, sizeof p->seen);
-    memset(p->active, 0, probe_unit_count * sizeof(*p->active));
-}
+/* ---- fork ---- */
 
 void probe_forget_all(void)
 {

@@ -234,3 +234,28 @@ EXPORT int thrd_create(pthread_t *thread, int (*function)(void *), void *argumen
         give_back(s);
     return error;
 }
+
+/* ---- blocks that are handed on ---- */
+
+void probe_end(struct thread *t)
+{
+    if (t->probes)
+        probe_close_all(t->probes);
+    if (loupe_probes == t->probes)
+        loupe_probes = NULL;
+}
+
+void probe_take_over(struct thread *t)
+{
+    struct probe_thread *p = t->probes;
+    if (!p)
+        return;
+    p->inside = 0;
+    for (; p->top > p->frames; p->top--) {
+        p->top->caller = NULL;
+        p->top->item_weight = 0;
+    }
+    p->mirror->depth = p->mark_count = 0;
+    memset(p->seen, 0, sizeof p->seen);
+    memset(p->active, 0, probe_unit_count * sizeof(*p->active));
+}
