@@ -30,7 +30,7 @@ enum {
     PROBE_SEEN = 256,         /* return addresses of probes that lead to their site at once */
     PROBE_DIRECT = 4096,      /* return addresses of direct calls, per thread */
     PROBE_LINKS = 256,        /* the same of those that need no mark, */
-    PROBE_LINKED = 2,         /* and of how many statements at once, per procedure */
+    PROBE_LINKS_AT_ONCE = 2,  /* and of how many statements at once, per procedure */
     PROBE_CALLERS = 64,       /* return addresses kept per procedure and thread */
     PROBE_GAP = 4096,         /* visits between two looks at a site that is only counted */
     PROBE_GAP_OFF = 64,       /* the same while measurement is off */
@@ -120,8 +120,8 @@ struct probe_site {
     uint32_t link_marked;      /* and `marked` at the last of them */
     bool had_links;            /* in its block: entries were left out of it */
     uint32_t link_left;        /* call: `left` when it was linked: entries since are the rest */
-    uint64_t link_visits, link_entries;      /* its executions at its last turn, its target's */
-    struct probe_site *linked[PROBE_LINKED]; /* procedure: calls that are linked to it */
+    uint64_t link_visits, link_entries; /* its executions at its last turn, its target's */
+    struct probe_site *linked[PROBE_LINKS_AT_ONCE]; /* procedure: calls that are linked to it */
     struct probe_clone clones[PROBE_CLONES];
     uint32_t clone_next;
     uint32_t caller_count;
@@ -266,9 +266,9 @@ struct probe_cost {
     uint64_t all, inside; /* in all, and between the two readings of the clock */
 };
 
-/* By a frame of its own, by way of a mark, as the entry of a procedure without one, by code that
- * was inserted. */
-enum probe_way { PROBE_OWN, PROBE_MARKED, PROBE_UNKNOWN, PROBE_DYNAMIC, PROBE_WAYS };
+/* By a frame of its own, by way of a mark, by a link, as the entry of a procedure without either,
+ * by code that was inserted. */
+enum probe_way { PROBE_OWN, PROBE_MARKED, PROBE_LINKED, PROBE_UNKNOWN, PROBE_DYNAMIC, PROBE_WAYS };
 
 struct probe_costs {
     struct probe_cost plain[PROBE_WAYS];

@@ -208,14 +208,13 @@ static void keep(struct probe_cost *cost, struct probe_cost now)
 }
 
 /* All ways, with visits of this weight: that says whether there are fences. */
-static void measure_all(struct trial *t, struct probe_cost *costs, struct probe_cost *by_marks,
-                        uint32_t weight)
+static void measure_all(struct trial *t, struct probe_cost *costs, uint32_t weight)
 {
     set_up(t, weight);
     keep(&costs[PROBE_OWN], measure(t, count_batch, &t->records[LOOP]));
-    keep(&costs[PROBE_MARKED], measure(t, call_batch, &t->records[CALL]));
+    keep(&costs[PROBE_LINKED], measure(t, call_batch, &t->records[CALL]));
     t->sites[CALL].may_link = false;
-    keep(by_marks, measure(t, call_batch, &t->records[CALL]));
+    keep(&costs[PROBE_MARKED], measure(t, call_batch, &t->records[CALL]));
     t->probes.direct[SOMEWHERE / 2] = 0; /* from now on it is unknown who calls from there */
     t->caller = (struct probe_caller){.address = SOMEWHERE, .record = &t->caller_record};
     t->sites[ENTRY].callers = &t->caller;
@@ -243,7 +242,6 @@ void probe_calibrate(void)
     enum { TIMES = 6, APART = 1 << 24 }; /* ticks */
     static uint64_t last;
     static int times;
-    static struct probe_cost by_marks[2]; /* where each call comes to the slow path by itself */
     uint64_t now = clock_now();
     if (times == TIMES || (times && now - last < APART))
         return;
@@ -254,11 +252,11 @@ void probe_calibrate(void)
         return;
     loupe_probes = &t->probes;
     loupe_dynamic_top = UINTPTR_MAX;
-    measure_all(t, probe_costs.plain, &by_marks[0], 1);
-    measure_all(t, probe_costs.fenced, &by_marks[1], UINT8_MAX);
+    measure_all(t, probe_costs.plain, 1);
+    measure_all(t, probe_costs.fenced, UINT8_MAX);
     loupe_probes = own;
     loupe_dynamic_top = top;
-    uint64_t marked = by_marks[0].all, alone = probe_costs.plain[PROBE_OWN].all;
+    uint64_t marked = probe_costs.plain[PROBE_MARKED].all, alone = probe_costs.plain[PROBE_OWN].all;
     probe_costs.slow = marked > alone ? marked - alone : 0;
     pages_free(t, sizeof *t);
     last = now;

@@ -39,7 +39,8 @@ static inline void *enter_timed(struct probe_thread *p, struct probe_site *s, ui
 static RARELY void enter_dynamic_slowly(uintptr_t at, uintptr_t address)
 {
     uintptr_t sp = at + 8 + DYNAMIC_GAP;
-    if (UNLIKELY(locked)) /* what we call ourselves, perhaps on a stack of ours */
+    /* what we call ourselves, perhaps on a stack of ours; trials are made under the lock */
+    if (UNLIKELY(locked && !(loupe_probes && loupe_probes->trial)))
         return;
     struct probe_site *s = begin(at, address, offsetof(struct loupe_unit, enter));
     void *cookie = NULL;
@@ -92,7 +93,7 @@ static RARELY void leave_dynamic_slowly(uintptr_t sp)
         loupe_dynamic_top = UINTPTR_MAX;
         return;
     }
-    if (p->inside || locked)
+    if (p->inside || (locked && !p->trial))
         return;
     if (p->top->cookie & COOKIE_FENCED)
         fence();

@@ -40,7 +40,7 @@ static inline void end_link(struct probe_site *call)
 {
     call->target->marked += call->link_left;
     call->is_linked = false;
-    for (int i = 0; i < PROBE_LINKED; i++)
+    for (int i = 0; i < PROBE_LINKS_AT_ONCE; i++)
         if (call->target->linked[i] == call)
             call->target->linked[i] = NULL;
 }
@@ -68,8 +68,11 @@ static inline void judge_link(struct probe_site *call)
     uint64_t visits = sample_executions(call), entries = 0;
     if (call->target)
         entries = sample_executions(call->target);
+    /* What a visit costs is learnt anew when this changes. */
+    uint64_t most = (call->may_link ? 4 : 2) * (visits - call->link_visits);
     call->may_link = call->target && call->link_entries && call->broken < LINK_BROKEN &&
-                     entries - call->link_entries <= 2 * (visits - call->link_visits);
+                     entries - call->link_entries <= most;
+    call->way = call->may_link ? PROBE_LINKED : PROBE_MARKED;
     call->link_entries = entries;
     call->link_visits = visits;
 }
@@ -81,6 +84,7 @@ static inline void link_call(struct probe_thread *p, struct probe_site *s, struc
     struct probe_site **place = s->linked[0] ? &s->linked[1] : &s->linked[0];
     if (*place) {
         call->may_link = false;
+        call->way = PROBE_MARKED;
         return;
     }
     *link_at(p, from) = (struct probe_link){from, call, s};
@@ -115,7 +119,7 @@ static inline struct probe_site *take_link(struct probe_thread *p, struct probe_
 static inline uint32_t marked_since(const struct probe_site *s)
 {
     uint32_t sum = s->marked;
-    for (int i = 0; i < PROBE_LINKED; i++)
+    for (int i = 0; i < PROBE_LINKS_AT_ONCE; i++)
         if (s->linked[i])
             sum += s->linked[i]->link_left - s->linked[i]->left;
     return sum;
@@ -124,7 +128,7 @@ static inline uint32_t marked_since(const struct probe_site *s)
 static inline void marked_none(struct probe_site *s)
 {
     s->marked = 0;
-    for (int i = 0; i < PROBE_LINKED; i++)
+    for (int i = 0; i < PROBE_LINKS_AT_ONCE; i++)
         if (s->linked[i])
             s->linked[i]->link_left = s->linked[i]->left;
 }
@@ -136,7 +140,7 @@ static RARELY void wait_for_links(struct probe_site *s)
     bool patient = marked != s->link_marked || s->link_waited < LINK_PATIENCE;
     s->link_waited = marked != s->link_marked ? 0 : s->link_waited + 1;
     s->link_marked = marked;
-    for (int i = 0; i < PROBE_LINKED; i++) {
+    for (int i = 0; i < PROBE_LINKS_AT_ONCE; i++) {
         struct probe_site *call = s->linked[i];
         if (call && (!patient || *(volatile int32_t *)call->cell != (int32_t)call->left))
             unlink_call(call);
