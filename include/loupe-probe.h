@@ -225,14 +225,16 @@ slow:
 #define LOUPE_BEGIN_(site) loupe_begin_(site)
 
 #else
-/* Without optimisation the arguments of a function are no constants to the assembler. */
-LOUPE_INLINE int loupe_down_(char *cells, int site)
+/* Without optimisation the arguments of a function are no constants to the assembler; and inlining
+ * a function at every probe makes the compiler twice as slow. */
+static __attribute__((unused, no_instrument_function)) int loupe_down_(int site)
 {
+    char *cells = loupe_here_();
     return cells && --((int *)(void *)cells)[site] < 0;
 }
 #define LOUPE_VISIT_(site)                                                                         \
     __extension__({                                                                                \
-        if (loupe_down_(loupe_here_(), site))                                                      \
+        if (loupe_down_(site))                                                                     \
             __asm__ volatile("call *%c0(%%rip)\n\tnopl %c1(%%rax)"                                 \
                              :                                                                     \
                              : "i"(&loupe_unit_.visit), "i"(4 * (site))                            \
@@ -241,7 +243,7 @@ LOUPE_INLINE int loupe_down_(char *cells, int site)
 #define LOUPE_ENTER_(site)                                                                         \
     __extension__({                                                                                \
         void *loupe_entered_ = (void *)0;                                                          \
-        if (loupe_down_(loupe_here_(), site))                                                      \
+        if (loupe_down_(site))                                                                     \
             __asm__ volatile("call *%c1(%%rip)\n\tnopl %c2(%%rax)"                                 \
                              : "=a"(loupe_entered_)                                                \
                              : "i"(&loupe_unit_.enter), "i"(4 * (site)),                           \
@@ -253,7 +255,11 @@ LOUPE_INLINE int loupe_down_(char *cells, int site)
 #define LOUPE_ENTRY_(site) (LOUPE_VISIT_(site), 0)
 #endif
 
+#ifdef __OPTIMIZE__
 LOUPE_INLINE void loupe_leave_(void **frame)
+#else
+static __attribute__((unused, no_instrument_function)) void loupe_leave_(void **frame)
+#endif
 {
     if (__builtin_expect(*frame != 0, 0))
         __asm__ volatile("call *%c1(%%rip)" : : "D"(*frame), "i"(&loupe_unit_.leave) : "cc");
