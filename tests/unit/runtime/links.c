@@ -91,7 +91,7 @@ static void test_not_called(void)
 }
 
 /* A tail call returns to whoever called this: one statement, several return addresses. */
-__attribute__((noinline, optimize("optimize-sibling-calls"))) static void pass_on(int n)
+__attribute__((noinline)) static void pass_on(int n)
 {
     LOUPE_CALL(5);
     work(n);
