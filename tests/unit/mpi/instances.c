@@ -88,8 +88,10 @@ static void end(struct member *m, int32_t i)
 
 static uint64_t time_of(const struct member *m, int32_t i)
 {
+    if (m->next == STEPS)
+        return UINT64_MAX;
     const struct step *s = &steps[m->next][i];
-    return m->next == STEPS ? UINT64_MAX : m->inside ? s->end : s->begin;
+    return m->inside ? s->end : s->begin;
 }
 
 /* What everybody does, in the order of time. */

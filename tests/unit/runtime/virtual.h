@@ -154,6 +154,9 @@ static inline bool delay_is(int64_t ticks)
 
 static inline void set_delay(int64_t ticks)
 {
+    /* Whether others have had the processor is asked in an event that comes after it was lost, and
+     * would be in times that are made up. */
+    loupe_tls.self->look_at = UINT64_MAX;
     thread_delay_set(loupe_tls.self, ticks * (1 << SHIFT));
 }
 
