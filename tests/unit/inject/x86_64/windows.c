@@ -182,7 +182,8 @@ static int insert(struct fixture *f)
             return error;
         }
         memcpy((uint8_t *)result.window, result.jump, result.window_bytes);
-        memcpy((uint8_t *)result.relay, result.relay_jump, result.relay_bytes);
+        if (result.relay_bytes)
+            memcpy((uint8_t *)result.relay, result.relay_jump, result.relay_bytes);
         code += result.bytes;
     }
     return 0;
@@ -284,7 +285,8 @@ static void relay_moves(struct fixture *f)
         moved = state;
         harness_run(f->memory + o, &state);
         memcpy((uint8_t *)result.window, result.jump, result.window_bytes);
-        memcpy((uint8_t *)result.relay, result.relay_jump, result.relay_bytes);
+        if (result.relay_bytes)
+            memcpy((uint8_t *)result.relay, result.relay_jump, result.relay_bytes);
         harness_run((void *)result.relay_moved[o], &moved); // NOLINT(performance-no-int-to-ptr)
         moved.registers[4] = state.registers[4];
         wrong += memcmp(state.registers, moved.registers, sizeof state.registers) != 0;
