@@ -18,7 +18,7 @@ from probetest import CACHE, KNOWN, SOURCE, Target, changed, expected, probe, sa
 def inserted(pid):
     """Our code is mapped and the program goes on."""
     with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
-        return "loupe" in maps.read()
+        return "/memfd:loupe" in maps.read()
 
 
 def watch(spec, rounds=20000, threads=2, go=True, more=()):
