@@ -256,19 +256,22 @@ static __attribute__((unused, no_instrument_function)) int loupe_down_(int site)
 #endif
 
 #ifdef __OPTIMIZE__
-LOUPE_INLINE void loupe_leave_(void **frame)
+LOUPE_INLINE void loupe_leave_(void *volatile *frame)
 #else
-static __attribute__((unused, no_instrument_function)) void loupe_leave_(void **frame)
+static __attribute__((unused, no_instrument_function)) void loupe_leave_(void *volatile *frame)
 #endif
 {
-    if (__builtin_expect(*frame != 0, 0))
-        __asm__ volatile("call *%c1(%%rip)" : : "D"(*frame), "i"(&loupe_unit_.leave) : "cc");
+    void *timed = *frame;
+    if (__builtin_expect(timed != 0, 0))
+        __asm__ volatile("call *%c1(%%rip)" : : "D"(timed), "i"(&loupe_unit_.leave) : "cc");
 }
 
-/* What `loupe cc` writes. The three that end in a declaration close on every way out of the block
- * they stand in. */
+/* What `loupe cc` writes. Those that end in a declaration close on every way out of the block they
+ * stand in. The frame is kept in memory (volatile): in a register it would be there all the way,
+ * and with one less the compiler orders the program's own instructions differently. That took 8 %
+ * of a procedure of 30 ns, and nothing that is measured at run time knows of it. */
 #define LOUPE_TIMED_(site, entered)                                                                \
-    __attribute__((cleanup(loupe_leave_), unused)) void *loupe_frame_##site##_ = entered;
+    __attribute__((cleanup(loupe_leave_), unused)) void *volatile loupe_frame_##site##_ = entered;
 #define LOUPE_PROCEDURE(site)                                                                      \
     LOUPE_TIMED_(site, LOUPE_BEGIN_(site))                      /* { LOUPE_PROCEDURE(7) ... } */
 #define LOUPE_SOLE(site) LOUPE_TIMED_(site, LOUPE_ENTER_(site)) /* { LOUPE_SOLE(7) ... } */
