@@ -261,9 +261,8 @@ LOUPE_INLINE void loupe_leave_(void *volatile *frame)
 static __attribute__((unused, no_instrument_function)) void loupe_leave_(void *volatile *frame)
 #endif
 {
-    void *timed = *frame;
-    if (__builtin_expect(timed != 0, 0))
-        __asm__ volatile("call *%c1(%%rip)" : : "D"(timed), "i"(&loupe_unit_.leave) : "cc");
+    if (__builtin_expect(*frame != 0, 0)) /* read again below: so this touches no register early */
+        __asm__ volatile("call *%c1(%%rip)" : : "D"(*frame), "i"(&loupe_unit_.leave) : "cc");
 }
 
 /* What `loupe cc` writes. Those that end in a declaration close on every way out of the block they

@@ -372,7 +372,7 @@ struct record_probe {
     int64_t mean;           /* of a visit in the last stratum */
     uint64_t squares[2];    /* variance of `time`, low and high word, in 1/256 ticks squared */
     uint32_t strata;        /* complete ones that add to it */
-    uint32_t cost_spread;   /* of what a timed visit costs, in 1/256 ticks: median of deviations, */
+    uint32_t cost_spread;   /* of what a timed visit costs, in 1/256 ticks: standard deviation, */
     uint32_t pairs;         /* over so many measurements in place */
     uint32_t spare0;
     uint64_t cost; /* what a timed visit costs, in 1/256 ticks */

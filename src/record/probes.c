@@ -137,12 +137,9 @@ static double cost_error(const struct visit *v, const struct record_probe *r, do
                          double variance)
 {
     const double two_sided_95 = 1.96;
-    /* The cost is the mean of the middle ones, better than a median: 1.4826 makes a standard
-     * deviation of the median of deviations, 1.2533 the error of a median of the error of a mean.
-     */
     double cost = ticks_of((int64_t)r->cost) / 4 * visits; /* only calibrated: half or more so */
     if (r->pairs)
-        cost = 1.4826 * 1.2533 * ticks_of(r->cost_spread) / sqrt(r->pairs) * visits;
+        cost = ticks_of(r->cost_spread) / sqrt(r->pairs) * visits;
     /* What of its cost is hidden behind the program is known to about a nanosecond a visit. */
     double hidden = 2 * HALF_NS(v) * visits;
     return sqrt(two_sided_95 * two_sided_95 * (variance + cost * cost) + hidden * hidden);

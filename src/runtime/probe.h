@@ -17,6 +17,7 @@
 #define LOUPE_RUNTIME_PROBE_H
 
 #include "record/layout.h"
+#include "runtime/pair_cost.h"
 #include "runtime/thread.h"
 #include <loupe-probe.h>
 
@@ -24,19 +25,19 @@
 #include <stdint.h>
 
 enum {
-    PROBE_FRAMES = 512,       /* timed visits open at once in a thread; deeper ones are not timed */
-    PROBE_MARKS = 16,         /* calls that are about to happen */
-    PROBE_CLONES = 4,         /* copies of a call that the compiler made, per site and thread */
-    PROBE_SEEN = 256,         /* return addresses of probes that lead to their site at once */
-    PROBE_DIRECT = 4096,      /* return addresses of direct calls, per thread */
-    PROBE_LINKS = 256,        /* the same of those that need no mark, */
-    PROBE_LINKS_AT_ONCE = 2,  /* and of how many statements at once, per procedure */
-    PROBE_CALLERS = 64,       /* return addresses kept per procedure and thread */
-    PROBE_GAP = 4096,         /* visits between two looks at a site that is only counted */
-    PROBE_GAP_OFF = 64,       /* the same while measurement is off */
-    PROBE_COOKIE_FRAME = 2,   /* what cookies of neighbouring frames differ by */
-    PROBE_LATE = 1 << 15,     /* ticks, some 10 us: visits that are looked at */
-    PROBE_PAIRS = 31,         /* blocks, timed and counted, that the cost of a site is taken from */
+    PROBE_FRAMES = 512,      /* timed visits open at once in a thread; deeper ones are not timed */
+    PROBE_MARKS = 16,        /* calls that are about to happen */
+    PROBE_CLONES = 4,        /* copies of a call that the compiler made, per site and thread */
+    PROBE_SEEN = 256,        /* return addresses of probes that lead to their site at once */
+    PROBE_DIRECT = 4096,     /* return addresses of direct calls, per thread */
+    PROBE_LINKS = 256,       /* the same of those that need no mark, */
+    PROBE_LINKS_AT_ONCE = 2, /* and of how many statements at once, per procedure */
+    PROBE_CALLERS = 64,      /* return addresses kept per procedure and thread */
+    PROBE_GAP = 4096,        /* visits between two looks at a site that is only counted */
+    PROBE_GAP_OFF = 64,      /* the same while measurement is off */
+    PROBE_COOKIE_FRAME = 2,  /* what cookies of neighbouring frames differ by */
+    PROBE_LATE = 1 << 15,    /* ticks, some 10 us: visits that are looked at */
+    PROBE_PAIRS = PAIR_COST_MAX,
     PROBE_MODULE_UNITS = 4096 /* units of one shared object */
 };
 
@@ -242,7 +243,8 @@ struct probe_thread {
     /* Interrupts, seen in timed blocks of short visits: blocks, and how many were hit; ticks. */
     uint64_t noise_blocks, noise_spikes;
     int64_t noise_time, noise_lost;
-    uint64_t pressure;                  /* how many sites share the budget, times 256 */
+    uint64_t dearer;   /* what visits cost at sites that know, against calibrated: 1/256 */
+    uint64_t pressure; /* how many sites share the budget, times 256 */
     struct record_probe_frames *mirror; /* where readers see frames, if there is room */
     struct thread *thread;
     struct probe_cells **active; /* by number of the unit: those that its code reaches */

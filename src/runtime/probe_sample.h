@@ -37,9 +37,9 @@ enum {
     SAMPLE_WARM = 8,                 /* visits of a block behind a gap that only warm up */
     SAMPLE_SETTLE = 48,              /* the same of one that is counted */
     SAMPLE_PAIRS_MIN = 5,            /* before that, the calibrated cost */
-    SAMPLE_OUTER = 8,                /* one in so many is left out, at either end */
     SAMPLE_SPIKE = 1 << 13,          /* ticks: so much more in a block is an interrupt's, */
     SAMPLE_INTERRUPT = 1 << 17,      /* and so much, 40 to 60 us, another thread's */
+    SAMPLE_FAR = SAMPLE_SPIKE * (1 << RECORD_TIME_SHIFT) / RECORD_BLOCK, /* the same of a visit */
     SAMPLE_LONG = 1 << 13,   /* ticks, 2 to 3 us: longer visits need no cost measured in place */
     SAMPLE_WINDOW = 1 << 20, /* ticks: how often the budget is looked at */
     SAMPLE_SUSPECT = PROBE_LATE, /* another thread may have had the processor */
