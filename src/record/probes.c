@@ -130,7 +130,7 @@ static double time_in_progress(const struct record_probe *r, uint64_t executions
 }
 
 /* In ticks: v->margin is a microsecond. */
-#define HALF_NS(v) ((double)(v)->margin / 2000)
+#define NANOSECOND(v) ((double)(v)->margin / 1000)
 
 /* How well the cost of so many timed visits is known: `variance` of other reasons is added. */
 static double cost_error(const struct visit *v, const struct record_probe *r, double visits,
@@ -141,7 +141,7 @@ static double cost_error(const struct visit *v, const struct record_probe *r, do
     if (r->pairs)
         cost = ticks_of(r->cost_spread) / sqrt(r->pairs) * visits;
     /* What of its cost is hidden behind the program is known to about a nanosecond a visit. */
-    double hidden = 2 * HALF_NS(v) * visits;
+    double hidden = NANOSECOND(v) * visits;
     return sqrt(two_sided_95 * two_sided_95 * (variance + cost * cost) + hidden * hidden);
 }
 
@@ -166,9 +166,9 @@ static void give_probe(struct visit *v, struct block *b, uint32_t index,
                                      .caller_module = r->caller_module,
                                      .caller_offset = r->caller_offset,
                                      .count = until > r->before ? until - r->before : 0};
-    /* Counting costs up to half a nanosecond, and how much of it is hidden behind the program is
-     * not known. Records by caller count nothing themselves. */
-    p.cost_error = r->state & RECORD_PROBE_CALLER ? 0 : HALF_NS(v) * (double)p.count;
+    /* Counting costs up to a nanosecond, and how much of it is hidden behind the program is not
+     * known. Records by caller count nothing themselves. */
+    p.cost_error = r->state & RECORD_PROBE_CALLER ? 0 : NANOSECOND(v) * (double)p.count;
     struct open open = open_frames(v, b, index);
     uint64_t timed = r->timed + r->stratum_timed;
     if (r->state & RECORD_PROBE_TIMED && (timed || open.count)) {

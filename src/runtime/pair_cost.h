@@ -26,7 +26,7 @@ static inline int32_t pair_median(const int32_t *from, uint32_t count)
             sorted[k] = sorted[k - 1];
         sorted[k] = from[i];
     }
-    return sorted[count / 2];
+    return count ? sorted[count / 2] : 0;
 }
 
 static inline uint32_t pair_root(uint64_t square)
@@ -61,7 +61,9 @@ static inline struct pair_cost pair_cost(const int32_t *pairs, uint32_t count, i
         sum += off;
         squares += (uint64_t)(off * off);
     }
-    int64_t mean = sum / near; /* the median itself is near */
+    if (!near) /* no pairs: else the median itself is near */
+        return (struct pair_cost){0};
+    int64_t mean = sum / near;
     uint64_t square = (uint64_t)(mean * mean);
     return (struct pair_cost){.mean = median + mean,
                               .spread = (uint32_t)pair_median(apart, count),
