@@ -95,7 +95,7 @@ static inline uint64_t pair_own(const struct pair_cost *c, bool sure, uint64_t c
     uint64_t own = c->mean < 0 ? 0 : (uint64_t)c->mean;
     own = own > most ? most : own;
     uint64_t now = own * 256 / (calibrated ? calibrated : 1);
-    *dearer = *dearer ? (15 * *dearer + now) / 16 : now;
+    *dearer = *dearer ? (15 * *dearer + now + 8) / 16 : now;
     return own;
 }
 

@@ -243,8 +243,9 @@ struct probe_thread {
     /* Interrupts, seen in timed blocks of short visits: blocks, and how many were hit; ticks. */
     uint64_t noise_blocks, noise_spikes;
     int64_t noise_time, noise_lost;
-    uint64_t dearer;   /* what visits cost at sites that know, against calibrated: 1/256 */
-    uint64_t pressure; /* how many sites share the budget, times 256 */
+    uint64_t dearer[2]; /* what visits cost at sites that know, against calibrated: 1/256; those
+                           with fences are the second */
+    uint64_t pressure;  /* how many sites share the budget, times 256 */
     struct record_probe_frames *mirror; /* where readers see frames, if there is room */
     struct thread *thread;
     struct probe_cells **active; /* by number of the unit: those that its code reaches */

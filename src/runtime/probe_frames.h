@@ -275,7 +275,8 @@ static RARELY void mark_failed(struct probe_site *s)
     s->missed++;
     s->stale++;
     if (s->stale % UNSURE == 0) {
-        s->target = NULL;
+        if (!s->is_linked) /* its procedure has it among `linked` */
+            s->target = NULL;
         for (int i = 0; i < PROBE_CLONES; i++)
             s->clones[i].distance = UINT64_MAX;
     }
@@ -348,7 +349,8 @@ static inline struct probe_site *take_mark(struct probe_thread *p, struct probe_
         /* Others stay: a compiler may put the marks of `f() + g()` before both calls. */
         for (p->mark_count--; i <= p->mark_count; i++)
             p->marks[i - 1] = p->marks[i];
-        call->target = s;
+        if (!call->is_linked)
+            call->target = s;
         call->stale = 0;
         call->taken = 1;
         return call;

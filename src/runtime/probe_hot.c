@@ -156,7 +156,7 @@ static inline void visit_call(struct probe_thread *p, struct probe_site *s, uint
     drop_dead_marks(p, sp);
     if (UNLIKELY(s->is_linked && s->left)) /* calls were not seen */
         unlink_call(s);
-    if (UNLIKELY(!s->left))
+    if (UNLIKELY(!s->left && s->phase != PROBE_WARM)) /* a block is timed in one way */
         judge_link(s);
     bool timed = sampled(p, s);
     if (s->is_linked && timed && s->may_link) {
@@ -342,11 +342,12 @@ static inline void *enter_procedure(struct probe_thread *p, struct probe_site *s
     drop_dead_marks(p, sp);
     bool unknown = false;
     struct probe_site *call = take_link(p, s, from);
+    bool by_link = call;
     if (!call && p->mark_count)
         call = take_mark(p, s, sp);
     if (call) {
         *direct_call(p, from) = from;
-        s->marked++;
+        s->marked += !by_link; /* what is left of a link's block tells of those */
         if (call->may_link && !call->is_linked && call->left)
             link_call(p, s, call, from);
     }

@@ -8,8 +8,8 @@
  *
  * While a statement is linked, its cell holds what is left of its block. Where entries come that
  * belong to no linked statement, the procedure gives up waiting for one after a few, and statements
- * whose call was not seen (a tail call from another address, an exception in an argument) are left
- * to marks for that block.
+ * whose call was not seen (a tail call from another address, an exception in an argument) have to
+ * mark once before they are linked again.
  */
 #ifndef LOUPE_RUNTIME_PROBE_LINKS_H
 #define LOUPE_RUNTIME_PROBE_LINKS_H

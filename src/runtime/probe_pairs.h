@@ -51,7 +51,7 @@ static SAMPLE_RARELY void sample_pair(struct probe_thread *p, struct probe_site 
     int64_t cost = timed - counted;
     uint64_t calibrated = s->calibrated->all;
     if (probe_costs.calibrated_only ||
-        (s->kind == LOUPE_SITE_PROCEDURE && s->unknown < RECORD_BLOCK - s->cut))
+        (s->kind == LOUPE_SITE_PROCEDURE && (s->had_links || s->unknown < RECORD_BLOCK - s->cut)))
         return;
     s->counted = counted > 0 ? (uint64_t)counted : 0;
     s->dilated = timed > 0 ? (uint64_t)timed : 0;
@@ -62,7 +62,7 @@ static SAMPLE_RARELY void sample_pair(struct probe_thread *p, struct probe_site 
         return;
     struct pair_cost found = pair_cost(s->pairs, count, SAMPLE_FAR);
     bool sure = pair_sure(&found, count, calibrated);
-    uint64_t own = pair_own(&found, sure, calibrated, &p->dearer);
+    uint64_t own = pair_own(&found, sure, calibrated, &p->dearer[s->size > SAMPLE_FENCED]);
     s->cost = sample_noisy(p, own);
     /* Out-of-order execution hides the program's work behind the reading of the clock: what the
      * cost is less than calibrated is time that the clock did not see. The result may be below

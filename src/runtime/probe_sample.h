@@ -326,6 +326,9 @@ static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s
 {
     uint32_t rest = s->size - 1 - s->drawn; /* blocks of this stratum behind the one timed */
     s->block_ended = now;
+    if (s->size == 1 && s->kind == LOUPE_SITE_PROCEDURE &&
+        sample_executions(s) - 1 - s->record->stratum_begin != RECORD_BLOCK)
+        s->had_links = true; /* marks and links came besides: no measure of one visit */
     if (s->size == 1 && !s->cut && !s->missed && !s->had_links) {
         int64_t timed = sample_timed(s);
         sample_noise(p, s, timed);

@@ -3,17 +3,20 @@
  * the count does not tell. */
 #define LOUPE_UNIT_ID    0x1003
 #define LOUPE_UNIT_SITES 16
-enum { KEY_WORK = 31, KEY_DEEP };
+enum { KEY_WORK = 31, KEY_DEEP, KEY_SUM };
 #define P(key) LOUPE_SITE(LOUPE_SITE_PROCEDURE, key)
 #define C(key) LOUPE_SITE(LOUPE_SITE_CALL, key)
 #define LOUPE_UNIT_TABLE                                                                           \
     [0] = P(KEY_WORK), [1] = C(KEY_WORK), [2] = C(KEY_WORK), [3] = C(KEY_WORK), [4] = C(KEY_WORK), \
     [5] = C(KEY_WORK), [6] = C(KEY_WORK), [7] = C(KEY_WORK), [8] = P(KEY_DEEP), [9] = C(KEY_DEEP), \
-    [10] = C(KEY_DEEP), [15] = C(0)
+    [10] = C(KEY_DEEP), [11] = P(KEY_SUM), [12] = C(KEY_SUM), [15] = C(0)
 #include "loupe-probe.h"
 
 #include "probing.h"
+
 #include "runtime/clock.h"
+
+#include <setjmp.h>
 
 enum { CHEAP = 50, DEAR = 20000 };
 
@@ -148,6 +151,47 @@ static void test_late_recursion(void)
        "the one from outside has: %.0f of %lu", at(r, 10).time, (unsigned long)took);
 }
 
+/* f(f(f(...))), left by a jump once the innermost has returned: of one statement, some have put
+ * their marks, one has linked it, and the others are never called. */
+static jmp_buf outside;
+
+__attribute__((noinline)) static int sum(int a)
+{
+    LOUPE_PROCEDURE(11)
+    return a + 1;
+}
+
+__attribute__((noinline)) static int nested(int depth, int leave_at)
+{
+    if (!depth)
+        return 0;
+    int all = (LOUPE_CALL(12), sum(nested(depth - 1, leave_at)));
+    if (depth == leave_at)
+        longjmp(outside, 1);
+    return all;
+}
+
+static void nested_or_left(int depth, int leave_at)
+{
+    if (!setjmp(outside))
+        nested(depth, leave_at);
+}
+
+static void test_left_arguments(void)
+{
+    enum { TURNS = 4000, EVERY = 200, DEPTH = 7 };
+    uint64_t calls = 0;
+    for (int i = 0; i < TURNS; i++) {
+        int nearly = i % EVERY - (EVERY - 2), depth = nearly < 0 ? 1 : DEPTH;
+        calls += (uint64_t)depth;
+        nested_or_left(depth, nearly > 0 ? 1 : 0);
+    }
+    struct readings *r = read_back();
+    ok(at(r, 12).count == calls, "arguments that are left by a jump: executions");
+    ok(at(r, 12).timed <= at(r, 11).count, "no more are timed than were made: %lu of %lu",
+       (unsigned long)at(r, 12).timed, (unsigned long)at(r, 11).count);
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -159,5 +203,6 @@ int main(int argc, char **argv)
     test_not_called();
     test_tail_call();
     test_late_recursion();
+    test_left_arguments();
     return tap_done();
 }
