@@ -28,7 +28,7 @@ static int compare(const void *x, const void *y)
 /* Runs body(n) in batches and prints the cost of one in that batch of them, by what they took. */
 static void measure_batches(const char *name, int batches, int which, int n, void (*body)(int n))
 {
-    double ns[SHORT_BATCHES];
+    double ns[SHORT_BATCHES] = {0};
     for (int i = 0; i < batches; i++) {
         MPI_Barrier(MPI_COMM_WORLD);
         double begin = MPI_Wtime();
