@@ -314,6 +314,8 @@ void coll_go(struct coming *c, struct event *e, uint64_t bytes)
     int64_t known = *e->thread->delay; /* meeting paths accounts for itself */
     meet_others(c, &x, true);
     int64_t cost = spent(e->thread, e->now, searches) - (*e->thread->delay - known);
+    if (cost > 0)
+        event_charged(e->thread, (uint64_t)cost >> RECORD_TIME_SHIFT);
     pairing_settle(e, &x);
     event_spent(e->thread, cost); /* part of what comes after */
     if (UNLIKELY(c->meet && c->meet->midway && c->kind == COLL_ALL && bytes)) {

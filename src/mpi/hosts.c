@@ -74,9 +74,9 @@ void coll_tell_hosts(const struct coming *c, struct event *e)
     bool told = tell(c, e);
     uint64_t took = clock_since(began, clock_now());
     event_spent(t, (int64_t)(took << RECORD_TIME_SHIFT) - (*t->delay - known));
-    event_charged(t, took);
     e->begin += took;
     e->before = *t->delay;
+    event_charged(t, took); /* what it costs itself is inside the call */
     if (!told)
         return;
     learn(&m->hosts->cost, (int64_t)took);

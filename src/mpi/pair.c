@@ -346,9 +346,9 @@ void receiving_end(struct receiving *r, struct event *e, int result, const MPI_S
     requests_leave();
     uint64_t took = clock_since(began, clock_now());
     int64_t spent = (int64_t)(took << RECORD_TIME_SHIFT) - (*e->thread->delay - known);
+    event_charged(e->thread, took); /* before settling looks */
     pairing_settle(e, &p);
     event_spent(e->thread, spent + e->thread->short_cost.inside);
-    event_charged(e->thread, took);
     if (well && r->stream && stream_kept(r->stream) && e->site->comm_info == r->info)
         near_stream(e->site, status->MPI_SOURCE, RECORD_RECEIVED, status->MPI_TAG, r->stream);
 }

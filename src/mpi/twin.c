@@ -130,9 +130,13 @@ static void send(struct twin *t, const struct ring_slot *slot, const struct path
     if (!opened)
         return;
     put(t, slot, tell_plan(t) ? told : NULL);
-    if (loupe_tls.self) /* dearer than a slot in a board, which the caller counts */
-        event_spent(loupe_tls.self,
-                    (int64_t)(clock_since(began, clock_now()) << RECORD_TIME_SHIFT));
+    struct thread *self = loupe_tls.self;
+    if (!self)
+        return;
+    uint64_t took =
+        clock_since(began, clock_now()); /* a slot in a board is counted by the caller */
+    event_spent(self, (int64_t)(took << RECORD_TIME_SHIFT));
+    event_charged(self, took);
 }
 
 static void arrive(int32_t rank, struct ring_slot *slot, const struct path_told *told)

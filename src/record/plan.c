@@ -197,26 +197,38 @@ static bool reconcile(struct plan *ours, const struct plan *theirs)
     return order != 0;
 }
 
-uint32_t plan_take(struct plan *shared, const struct plan *theirs)
+/* False: somebody else has changed it meanwhile. `to`: the generation that it has come to. */
+static bool try_take(struct plan *shared, const struct plan *theirs, uint32_t *to)
 {
     struct plan plan, new;
+    *to = 0;
     memcpy(&new, theirs, sizeof new);
     if (!makes_sense(&new) || !plan_read(shared, &plan))
-        return 0;
+        return true;
     int32_t newer = (int32_t)(new.generation - plan.generation);
     uint32_t seen = plan.generation, generation = new.generation;
+    *to = seen;
     if (newer < 0)
-        return seen;
+        return true;
     if (newer == 0) {
         if (!reconcile(&plan, &new))
-            return seen;
+            return true;
         memcpy(&new, &plan, sizeof new);
         generation++;
     } else if (!new.top && !plan.top &&new.on) {
         generation += join_ranges(&new, &plan); /* news for them */
     }
-    uint32_t taken = change(shared, &new, &seen, generation);
-    return taken ? taken : __atomic_load_n(&shared->generation, __ATOMIC_ACQUIRE);
+    *to = change(shared, &new, &seen, generation);
+    return *to;
+}
+
+uint32_t plan_take(struct plan *shared, const struct plan *theirs)
+{
+    uint32_t to = 0;
+    for (int tries = 8; tries; tries--) /* whoever was quicker may have had an older one */
+        if (try_take(shared, theirs, &to))
+            return to;
+    return __atomic_load_n(&shared->generation, __ATOMIC_ACQUIRE);
 }
 
 static bool is_ours(int fd)

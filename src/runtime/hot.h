@@ -267,7 +267,7 @@ static inline void event_spent(struct thread *t, int64_t cost)
  * elsewhere (runtime/preempt.h). */
 static inline void event_charged(struct thread *t, uint64_t ticks)
 {
-    if (UNLIKELY(ticks > PREEMPT_STRETCH) && t->preempt.known) {
+    if (UNLIKELY(ticks > PREEMPT_STRETCH) && t->preempt.known && t->taken) {
         t->preempt.charged = ticks;
         event_look(t);
     }

@@ -3,6 +3,7 @@
 
 #include "record/place.h"
 #include "runtime/hot.h"
+#include "runtime/options.h"
 #include "runtime/path.h"
 #include "runtime/probe.h"
 #include "runtime/process.h"
@@ -21,7 +22,8 @@ static void start_of(struct thread *t, uint32_t generation, int64_t at);
 uint32_t item_open(const char *job_dir)
 {
     struct process *p = &loupe_process;
-    int dir = p->plan ? -1 : place_open_dir(job_dir); /* a forked child has its parent's */
+    /* A forked child has its parent's. A path goes along messages, by their headers. */
+    int dir = p->plan || !options_headers() ? -1 : place_open_dir(job_dir);
     if (dir >= 0) {
         p->plan = plan_open(dir);
         close(dir);

@@ -81,6 +81,8 @@ static void open_region(struct thread *t, uint32_t d, struct site *site, uint64_
     uint64_t now = clock_now(), took = clock_since(began, now);
     event_spent(t, (int64_t)(took << RECORD_TIME_SHIFT) + t->full_cost.inside);
     event_charged(t, took);
+    if (took > PREEMPT_STRETCH)
+        now = clock_now(); /* behind the look, which has charged for itself */
     t->region_begin[d] = now;
     t->region_delay[d] = *t->delay;
     t->block->delay = *t->delay >> RECORD_TIME_SHIFT;
