@@ -231,9 +231,7 @@ static void notes(const struct part *p)
         else if (path->top && path->complete)
             strbuf_printf(&text, "; complete: whatever has 1/%u of it or more is here", path->top);
         else if (path->top)
-            strbuf_printf(&text,
-                          "; not complete: the search for what has 1/%u of it or more did "
-                          "not come to its end",
+            strbuf_printf(&text, "; not complete: what has 1/%u of it or more may be missing",
                           path->top);
         strbuf_puts(&text, ". ");
     }

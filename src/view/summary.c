@@ -396,7 +396,7 @@ static void lines_path(const struct part *p)
     strbuf_clear(&text);
     if (path->top && path->item_count && !path->searching)
         strbuf_printf(&text, "the items have %s of it; %s", format_percent(percent, path->covered),
-                      path->complete ? "complete" : "the search did not come to its end");
+                      path->complete ? "complete" : "not complete");
     if (text.len)
         line_sentence(p, "", text.text);
     strbuf_free(&text);
