@@ -147,8 +147,9 @@ static void set_totals(struct run_rank *rank, const struct collect_totals *total
 #undef X
 }
 
-/* A thread that loses the processor in code of ours has lost it to others and was delayed by us:
- * that is in both. So it may have lost more outside MPI than the time that is left there. */
+/* A thread that loses the processor in a short piece of our code has lost it to others and was
+ * delayed by us: that is in both (event_charged tells long ones apart). So it may have lost more
+ * outside MPI than the time that is left there. */
 static void bound_preempted(struct run_rank *rank)
 {
     double outside = fmax(run_rank_time(rank) - rank->mpi_s, 0);
