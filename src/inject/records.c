@@ -270,22 +270,29 @@ static void fill_unit(const struct selection *s)
     memcpy(&unit->unit.where, &s->entry.where, sizeof s->entry.where);
 }
 
-/* Memory for the unit, and some for code, which is made when it is first asked for. */
+/* A process that has ended is left out of all that follows: the others get their probes. */
+static int unless_ended(struct process *p, int err, struct session_error *error)
+{
+    if (err == 0 || !process_has_ended(p))
+        return err;
+    error->message[0] = 0;
+    return 0;
+}
+
+/* Memory for the unit, and some for code. */
 static int make_room(struct selection *s, struct session_error *error)
 {
-    enum { LITTLE = 16 };
     size_t bytes = sizeof(struct dynamic_unit) + s->sites * sizeof(uint64_t);
     struct target *t = s->process->target;
-    uint64_t code, from = s->loaded->start, to = s->loaded->end;
+    uint64_t from = s->loaded->start, to = s->loaded->end;
     int err = process_data(s->process, error);
     if (err < 0)
         return err;
     s->unit = target_data_near(t, from, to, bytes, &s->remote);
-    if (!s->unit || !target_code(t, from, to, LITTLE, &code))
+    if (!s->unit || process_room(s->process, s->loaded) < 0)
         return session_fail(error, -ENOMEM,
                             "process %d: no memory for probes could be made near %s",
                             (int)s->process->pid, s->loaded->path);
-    target_code_free(t, code, LITTLE);
     return 0;
 }
 
@@ -301,15 +308,19 @@ static int attach_units(const struct preparing *p, struct session_error *error)
 {
     for (size_t i = 0; i < p->count; i++) {
         const struct selection *s = &p->selections[i];
+        if (s->process->gone)
+            continue;
         fill_unit(s);
-        int err = s->runtime->attach(s->runtime->data, s->remote);
+        int err = unless_ended(s->process, s->runtime->attach(s->runtime->data, s->remote), error);
         if (err < 0)
             return fail_unit(s, err, error);
     }
     for (size_t i = 0; i < p->count; i++) {
         const struct selection *s = &p->selections[i];
         bool last = i + 1 == p->count || s[1].process != s->process;
-        int err = last && s->runtime->attached ? s->runtime->attached(s->runtime->data) : 0;
+        int err = last && !s->process->gone && s->runtime->attached
+                      ? s->runtime->attached(s->runtime->data)
+                      : 0;
         if (err < 0)
             return fail_unit(s, err, error);
     }
@@ -320,7 +331,7 @@ static int attach_units(const struct preparing *p, struct session_error *error)
 static int make_records(struct selection *s, struct session_error *error)
 {
     if (!s->unit->unit.number)
-        return fail_unit(s, -ENOSPC, error);
+        return unless_ended(s->process, fail_unit(s, -ENOSPC, error), error);
     s->records = xcalloc(s->code->function_count + 1, sizeof *s->records);
     for (size_t i = 0; i < s->wanted->count; i++) {
         struct wanted *w = &s->wanted->list[i];
@@ -382,6 +393,7 @@ static int select_process(struct preparing *p, struct process *process,
 {
     struct selection s = {.process = process, .runtime = runtime, .wanted = wanted};
     int err = process->gone || !wanted->count ? 0 : read_entry(&s, error);
+    err = unless_ended(process, err, error);
     for (size_t k = 0; err == 0 && !process->gone && k < process->loaded_count; k++) {
         s.loaded = process->loaded[k];
         s.code = NULL;
@@ -403,12 +415,13 @@ static int prepare(void *data, struct session *session, struct wanted_list *want
         err = select_process(p, &session->processes[i], &p->runtimes[i], &wanted[i], error);
     session_hold(session); /* or each would be stopped alone, many times */
     for (size_t i = 0; i < p->count && err == 0; i++)
-        err = make_room(&p->selections[i], error);
+        err = unless_ended(p->selections[i].process, make_room(&p->selections[i], error), error);
     session_go(session);
     if (err == 0)
         err = attach_units(p, error);
     for (size_t i = 0; i < p->count && err == 0; i++)
-        err = make_records(&p->selections[i], error);
+        if (!p->selections[i].process->gone)
+            err = make_records(&p->selections[i], error);
     return err;
 }
 

@@ -67,13 +67,12 @@ int session_open(const pid_t *pids, size_t count, struct session **session,
             session_fail(error, err, "%s", why.message);
         else
             err = open_process(s, target, error);
-        int left = err < 0 ? 0 : target_restore(target);
-        s->restored += left > 0 ? (size_t)left : 0;
         if (err < 0) {
             session_close(s);
             return err;
         }
     }
+    session_restore(s);
     *session = s;
     return 0;
 }
@@ -96,29 +95,6 @@ int session_open_on(struct target *const *targets, size_t count, struct session 
 void session_stop_also(struct session *s, const struct target_also *also)
 {
     s->also = *also;
-}
-
-static size_t living(const struct session *s, struct target **list)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < s->process_count; i++)
-        if (!s->processes[i].gone && target_lives(s->processes[i].target))
-            list[count++] = s->processes[i].target;
-    return count;
-}
-
-void session_hold(struct session *s)
-{
-    struct target **list = xcalloc(s->process_count + 1, sizeof(struct target *));
-    targets_hold(list, living(s, list));
-    free(list);
-}
-
-void session_go(struct session *s)
-{
-    struct target **list = xcalloc(s->process_count + 1, sizeof(struct target *));
-    targets_go(list, living(s, list));
-    free(list);
 }
 
 size_t session_restored(const struct session *s)
@@ -302,15 +278,20 @@ static int make(const struct attempt *a, struct process *p, struct wanted_list *
     }
 }
 
-int process_data(struct process *p, struct session_error *error)
+/* One that ends meanwhile has no say in what becomes of the others. */
+static int make_unless_ended(const struct attempt *a, struct process *p, struct wanted_list *wanted,
+                             struct change *change, struct session_error *error)
 {
-    if (p->data)
-        return 0;
-    p->data = target_data(p->target, sizeof *p->data, &p->remote_data);
-    if (!p->data)
-        return session_fail(error, -ENOMEM,
-                            "process %d: no memory for counters could be made in it", (int)p->pid);
-    p->shown = xcalloc((size_t)EMIT_BLOCKS * EMIT_VARIABLES, sizeof *p->shown);
+    int err = 0;
+    if (!a->only_try && a->added)
+        err = process_data(p, error);
+    if (err == 0)
+        err = make(a, p, wanted, change, error);
+    if (err == 0 && wanted)
+        err = check_named(a->added->spec, wanted, error);
+    if (err == 0 || !process_has_ended(p))
+        return err;
+    error->message[0] = 0;
     return 0;
 }
 
@@ -321,18 +302,22 @@ static int attempt(const struct attempt *a, struct wanted_list *wanted,
     struct change *changes = xcalloc(s->process_count + 1, sizeof *changes);
     size_t count = 0;
     int err = 0;
+    if (!a->only_try && wanted)
+        session_make_memory(s, wanted);
     for (size_t i = 0; err == 0 && i < s->process_count; i++) {
         struct process *p = &s->processes[i];
-        if (p->gone)
+        if (!p->gone)
+            err = make_unless_ended(a, p, wanted ? &wanted[i] : NULL, &changes[count], error);
+        if (!p->gone) {
+            count++;
             continue;
-        if (!a->only_try && a->added)
-            err = process_data(p, error);
-        if (err == 0)
-            err = make(a, p, wanted ? &wanted[i] : NULL, &changes[count], error);
-        if (err == 0 && wanted)
-            err = check_named(a->added->spec, &wanted[i], error);
-        count++;
+        }
+        change_free(&changes[count]);
+        if (wanted)
+            free_wanted(&wanted[i]); /* nothing of it is reported */
     }
+    if (err == 0 && wanted && !count)
+        err = session_fail(error, -ESRCH, "the process has ended");
     if (err == 0 && !a->only_try)
         err = changes_apply(changes, count, &s->also, report ? &report->pause : NULL, error);
     for (size_t i = 0; i < count; i++)

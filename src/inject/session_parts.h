@@ -36,6 +36,7 @@ struct loaded {
     bool gone;    /* unmapped since */
     bool past;    /* an earlier session has looked at it: names do not mean it */
     unsigned seen;
+    bool room;       /* memory for code was made near it */
     uint64_t common; /* code that its points share; 0: not made yet */
 };
 
@@ -128,11 +129,18 @@ struct records_result;
 void records_conclude(struct session *session, const struct spec *spec,
                       const struct session_report *report, struct records_result *result);
 
+/* session_memory.c */
+/* Takes out what killed ones have left. */
+void session_restore(struct session *session);
 /* All its processes stand until session_go, where they can be stopped. */
 void session_hold(struct session *session);
 void session_go(struct session *session);
 /* Room for counters, made if need be. */
 int process_data(struct process *process, struct session_error *error);
+/* Some memory for code near a file: it is made when it is first asked for. */
+int process_room(const struct process *process, struct loaded *near);
+/* If so, it is `gone` from then on. */
+bool process_has_ended(struct process *process);
 
 /* session_values.c */
 void session_clock_open(struct session *session);
@@ -165,6 +173,9 @@ struct wanted_list {
     struct wanted *list;
     size_t count, room;
 };
+/* session_memory.c: for counters, and the first for code. What could not be made is asked for once
+ * more by who needs it, and says why. */
+void session_make_memory(struct session *session, const struct wanted_list *wanted);
 /* session_resolve.c: adds all points in this process; how many, or -errno. */
 int resolve_request(struct session *session, struct process *process, const struct spec *spec,
                     uint32_t request, struct wanted_list *wanted, struct session_error *error);
