@@ -79,6 +79,8 @@ static void in_the_stop(void *data)
     for (size_t i = 0; i < n->count; i++) {
         const struct asked *q = &n->asked[i];
         struct dynamic_entry e;
+        /* Before they are let go of: whoever attaches to one next would take us for dead. */
+        journal_keep_ours(q->process->target);
         if (q->process->block->units && !q->process->target->dead &&
             !mem_read(q->process->target, q->entry, &e, sizeof e) && e.starter)
             threads_each(q->process->target, reach_thread, &e);

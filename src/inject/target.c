@@ -89,8 +89,7 @@ void target_detach(struct target *t, bool keep)
 
 void target_leave(struct target *t)
 {
-    pid_t self = getpid();
-    journal_keep(t, self > KEPT_FOR_GOOD ? (uint32_t)self : 0);
+    journal_keep_ours(t);
     if (!t->dead)
         patches_leave(t, true);
     drop(t);

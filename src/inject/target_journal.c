@@ -96,6 +96,12 @@ void journal_keep(struct target *t, uint32_t kept)
         t->journals[i]->kept = kept;
 }
 
+void journal_keep_ours(struct target *t)
+{
+    pid_t self = getpid();
+    journal_keep(t, self > KEPT_FOR_GOOD ? (uint32_t)self : 0);
+}
+
 void journal_drop(struct target *t)
 {
     free(t->journals);
@@ -108,6 +114,8 @@ struct restoring {
     struct target *target;
     struct target_patch *patches;
     size_t count, room;
+    struct target_patch *others; /* what stands there and is somebody's */
+    size_t other_count, other_room;
 };
 
 static bool from_file(struct target *t, const struct map_entry *m, uint64_t address, uint8_t *into,
@@ -133,7 +141,8 @@ static const struct map_entry *code_at(const struct maps *maps, uint64_t address
                : NULL;
 }
 
-static void restore(struct restoring *r, const struct maps *maps, const struct journal_entry *e)
+static void restore(struct restoring *r, const struct maps *maps, const struct journal_entry *e,
+                    bool somebodys)
 {
     struct target_patch p = {.address = e->address, .bytes = e->bytes, .back = e->back};
     const struct map_entry *m = code_at(maps, e->address, e->bytes);
@@ -145,7 +154,10 @@ static void restore(struct restoring *r, const struct maps *maps, const struct j
         if (memcmp(p.from, e->there[i], p.bytes) != 0)
             continue;
         p.stood = e->stands[i] <= e->bytes ? e->stands[i] : 0;
-        *VEC_PUSH(r->patches, r->count, r->room) = p;
+        if (somebodys)
+            *VEC_PUSH(r->others, r->other_count, r->other_room) = p;
+        else
+            *VEC_PUSH(r->patches, r->count, r->room) = p;
         return;
     }
 }
@@ -162,12 +174,12 @@ static void read_journal(struct restoring *r, const struct maps *maps, uint64_t 
 {
     struct journal head;
     if (bytes < sizeof head || mem_read(r->target, at, &head, sizeof head) || head.magic != MAGIC ||
-        somebodys(head.kept) || head.count > room_for(bytes))
+        head.count > room_for(bytes))
         return;
     struct journal_entry *all = xcalloc(head.count + 1, sizeof *all);
     if (mem_read(r->target, at + sizeof head, all, head.count * sizeof *all) == 0)
         for (uint32_t i = 0; i < head.count; i++)
-            restore(r, maps, &all[i]);
+            restore(r, maps, &all[i], somebodys(head.kept));
     free(all);
 }
 
@@ -177,12 +189,57 @@ static int by_address(const void *a, const void *b)
     return x->address < y->address ? -1 : x->address > y->address;
 }
 
-/* Short jumps are the same whoever made them: several journals may have them. */
+static bool overlap(const struct target_patch *a, const struct target_patch *b)
+{
+    return a->address < b->address + b->bytes && b->address < a->address + a->bytes;
+}
+
+static bool is_others(const struct restoring *r, const struct target_patch *p, size_t *first)
+{
+    while (*first < r->other_count && r->others[*first].address + sizeof p->to <= p->address)
+        ++*first;
+    for (size_t i = *first; i < r->other_count && r->others[i].address < p->address + p->bytes; i++)
+        if (overlap(p, &r->others[i]))
+            return true;
+    return false;
+}
+
+/* A relay that goes out leads back to it: the short jump that stands there is no other's, though
+ * another has had the same. */
+static bool has_relay(const struct restoring *r, const bool *others, const struct target_patch *p)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (!others[i] && r->patches[i].back && r->patches[i].back - p->address < p->bytes)
+            return true;
+    return false;
+}
+
+/* Short jumps are the same whoever made them: several journals may have them, also of those who are
+ * long gone and whose probes were taken out by another. What somebody has put there since is his.
+ */
+static void leave_others(struct restoring *r)
+{
+    bool *others = xcalloc(r->count + 1, sizeof *others);
+    size_t kept = 0, first = 0;
+    if (r->other_count)
+        qsort(r->others, r->other_count, sizeof *r->others, by_address);
+    for (size_t i = 0; i < r->count; i++)
+        others[i] = is_others(r, &r->patches[i], &first);
+    for (size_t i = 0; i < r->count; i++)
+        others[i] = others[i] && !has_relay(r, others, &r->patches[i]);
+    for (size_t i = 0; i < r->count; i++)
+        if (!others[i])
+            r->patches[kept++] = r->patches[i];
+    r->count = kept;
+    free(others);
+}
+
 static void once_each(struct restoring *r)
 {
     size_t kept = 0;
     if (r->count)
         qsort(r->patches, r->count, sizeof *r->patches, by_address);
+    leave_others(r);
     for (size_t i = 0; i < r->count; i++) {
         const struct target_patch *last = kept ? &r->patches[kept - 1] : NULL;
         if (!last || r->patches[i].address >= last->address + last->bytes)
@@ -232,8 +289,10 @@ int targets_restore(struct target *const *targets, size_t count, const struct ta
     }
     if (e == 0 && changed)
         e = patches_restore(changes, changed, also);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         free(all[i].patches);
+        free(all[i].others);
+    }
     free(all);
     free(changes);
     return e < 0 ? e : (int)places;

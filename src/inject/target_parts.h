@@ -212,6 +212,7 @@ struct journal_entry *journal_note(struct target *t, struct journal_entry *e,
                                    const struct target_patch *p);
 void journal_forget(struct target *t, struct journal_entry *e); /* accepts NULL */
 void journal_keep(struct target *t, uint32_t kept); /* KEPT_FOR_GOOD, or the process that returns */
+void journal_keep_ours(struct target *t);           /* the process that returns is this one */
 void journal_drop(struct target *t);
 
 #endif
