@@ -80,6 +80,17 @@ static size_t living_targets(struct attach *a, struct target **list)
     return count;
 }
 
+/* How many still have probes. */
+static int take_out_singly(struct attach *a)
+{
+    int lost = 0;
+    for (size_t i = 0; i < a->count; i++) {
+        struct process *p = &a->processes[i];
+        lost += p->target && process_lives(p) && target_restore(p->target) < 0 && process_lives(p);
+    }
+    return lost;
+}
+
 int attach_open(const pid_t *pids, size_t count, const char *library, struct attach **attach,
                 struct attach_error *error)
 {
@@ -95,8 +106,9 @@ int attach_open(const pid_t *pids, size_t count, const char *library, struct att
         err = open_one(a, &a->processes[i], error);
     }
     struct target **targets = xcalloc(count + 1, sizeof(struct target *));
-    if (!err) /* one that was killed may have left probes */
-        targets_restore(targets, living_targets(a, targets), NULL);
+    /* One that was killed may have left probes; and a process may end meanwhile. */
+    if (!err && targets_restore(targets, living_targets(a, targets), NULL) < 0)
+        take_out_singly(a);
     free(targets);
     return err;
 }
@@ -400,17 +412,6 @@ static int restore_code(struct restoring *r)
         slot_changes_made(&r->changes, r->attach, true);
     free(targets);
     return err < 0 ? err : 0;
-}
-
-/* How many still have probes. */
-static int take_out_singly(struct attach *a)
-{
-    int lost = 0;
-    for (size_t i = 0; i < a->count; i++) {
-        struct process *p = &a->processes[i];
-        lost += p->target && process_lives(p) && target_restore(p->target) < 0 && process_lives(p);
-    }
-    return lost;
 }
 
 static void slots_back(struct restoring *r)
