@@ -39,7 +39,10 @@ static void note_matches(struct session *session, const struct spec *spec,
             continue;
         resolve_nothing(session, &spec->requests[r], &why);
         result->missing[r / 2] =
-            xasprintf("%s (looked for again in libraries that are loaded later)", why.message);
+            xasprintf(/* whoever lends us the targets lets go of them now */
+                      "%s%s", why.message,
+                      session->borrowed ? ""
+                                        : " (looked for again in libraries that are loaded later)");
         if (!session->later) /* that not everything is in a library is no news */
             strbuf_printf(&result->notes, "%s\n", result->missing[r / 2]);
     }

@@ -388,6 +388,8 @@ def unfit(job):
     run = attached.interrupt()
     lt.ok(run.code == 0 and any("absent_one" in w for w in run.data["warnings"]),
           "which is said", run.result)
+    lt.ok(not any("looked for again" in w for w in run.data["warnings"]),
+          "and not that it is looked for later", run.data["warnings"])
 
 
 def items():
