@@ -35,16 +35,20 @@ static __thread uintptr_t held_top;
 
 void dynamic_hold(void)
 {
-    held_cells = dynamic_cells;
+    held_cells = __atomic_exchange_n(&dynamic_cells, NULL, __ATOMIC_RELAXED);
     held_top = loupe_dynamic_top;
-    dynamic_cells = NULL;
     loupe_dynamic_top = UINTPTR_MAX;
 }
 
+/* Whoever inserts probes may have reached the thread meanwhile, from outside or as another thread
+ * that attaches a unit: what it was given then stays, or it would not count those. */
 void dynamic_go_on(void)
 {
-    dynamic_cells = held_cells;
-    loupe_dynamic_top = held_top;
+    char **none = NULL;
+    __atomic_compare_exchange_n(&dynamic_cells, &none, held_cells, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
+    if (held_cells)
+        loupe_dynamic_top = held_top;
 }
 
 extern void loupe_attach(struct loupe_unit *unit);
