@@ -50,8 +50,9 @@ run "$loupe" run -q -- "$helper" name
 check "argv[0] is as typed" is "$out" "$helper"
 
 pass_on() {
+    rm -f "$scratch/wait" # what the one before has said is no answer of this one
     "$loupe" run -q -- "$helper" wait "$1" >"$scratch/wait" 2>/dev/null &
-    until_true grep -q ready "$scratch/wait" || return 1
+    until_true grep -qs ready "$scratch/wait" || return 1
     kill "-$1" $!
     wait $!
     is $? 42 && grep -q "got $1" "$scratch/wait"
