@@ -342,12 +342,11 @@ static inline void *enter_procedure(struct probe_thread *p, struct probe_site *s
     drop_dead_marks(p, sp);
     bool unknown = false;
     struct probe_site *call = take_link(p, s, from);
-    bool by_link = call;
     if (!call && p->mark_count)
         call = take_mark(p, s, sp);
     if (call) {
         *direct_call(p, from) = from;
-        s->marked += !by_link; /* what is left of a link's block tells of those */
+        s->marked++;
         if (call->may_link && !call->is_linked && call->left)
             link_call(p, s, call, from);
     }
