@@ -114,17 +114,14 @@ bool path_search_step(struct path_search *s, int64_t length, const int64_t *shar
         struct part p = {.range = s->ranges[i], .share = shares[i]};
         find_keys(&p, keys, count);
         bool great = shares[i] > 0 && 2.0 * (double)shares[i] * s->top >= (double)length;
-        bool alone = p.range.from == p.range.to;
         s->blind |= great && !p.keys;
-        s->blind |= s->far && alone && 4.0 * (double)shares[i] * s->top < (double)length;
         if (great && p.keys)
             parts[left++] = p;
     }
     while (left > s->top)
         drop_smallest(parts, &left);
     for (uint32_t i = 0; i < left; i++) {
-        bool alone = parts[i].range.from == parts[i].range.to;
-        single &= parts[i].keys == 1 && (alone || !s->far);
+        single &= parts[i].keys == 1;
         covered += parts[i].share;
     }
     s->steps++;

@@ -28,8 +28,6 @@ struct path_search {
     struct path_search_range ranges[PATH_SEARCH_RANGES]; /* sorted, disjoint */
     bool done;  /* each range is one key; whatever has at least 1/top of the path is among them, */
     bool blind; /* but for what is not known here: a range without a known key had so much */
-    bool far;   /* not all ranks are here: what is not known may lie in any range, so that a key has
-                   to   have been a range of its own before it is believed to have a share */
     uint32_t steps;
     double covered; /* when done: share of the path that the ranges had together, 0 to 1 */
 };

@@ -180,34 +180,9 @@ static void test_edges(void)
     ok(s.top == PATH_SEARCH_TOP_MAX, "more than there is room for");
 }
 
-/* Of two procedures that share a range only one is known here: the other is executed on other nodes
- * alone, and has all of the share. */
-static void test_far(void)
-{
-    static struct program p;
-    struct path_search s;
-    int64_t shares[PATH_SEARCH_RANGES];
-    const uint64_t known[] = {100, 200};
-    p.count = 3;
-    p.length = 100;
-    const uint64_t keys[] = {100, 200, 210};
-    const int64_t times[] = {50, 0, 50};
-    for (size_t i = 0; i < p.count; i++)
-        p.all[i] = (struct procedure){keys[i], times[i], i};
-    path_search_begin(&s, 2, known, 2);
-    s.far = true;
-    for (int i = 0; i < 100 && !s.done; i++) {
-        measure(&p, &s, shares);
-        path_search_step(&s, p.length, shares, known, 2);
-    }
-    ok(s.done && s.blind && s.count == 1 && s.ranges[0].from == 100,
-       "what only other nodes execute is not taken for what is known here, and that is said");
-}
-
 int main(void)
 {
     test_edges();
-    test_far();
     test_random();
     return tap_done();
 }
