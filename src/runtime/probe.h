@@ -322,6 +322,7 @@ void probe_switch(struct probe_thread *p, bool off);
 void probe_item(const struct probe_thread *p, struct probe_site *s, uint64_t unit, uint32_t site);
 /* The same for all there are; and enters those that frames are open of. */
 void probe_items(struct probe_thread *p);
+void probe_unlink(struct probe_site *call);
 void probe_items_again(struct probe_thread *p, const struct probe_frame *frame, int64_t at);
 /* The thread's clock was set: what was noted of it moves with it. */
 void probe_delay_moved(struct probe_thread *p, int64_t moved);

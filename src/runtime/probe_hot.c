@@ -342,11 +342,12 @@ static inline void *enter_procedure(struct probe_thread *p, struct probe_site *s
     drop_dead_marks(p, sp);
     bool unknown = false;
     struct probe_site *call = take_link(p, s, from);
+    bool by_link = call;
     if (!call && p->mark_count)
         call = take_mark(p, s, sp);
     if (call) {
         *direct_call(p, from) = from;
-        s->marked++;
+        s->marked += !by_link; /* what is left of a link's block tells of those */
         if (call->may_link && !call->is_linked && call->left)
             link_call(p, s, call, from);
     }
@@ -466,6 +467,12 @@ SLOW_PATH void loupe_probe_leave(void *frame)
         close_simply(p, now_ticks());
     else
         close_slowly(p, now_ticks());
+}
+
+/* For what becomes an item of the path in the midst of a block. */
+void probe_unlink(struct probe_site *call)
+{
+    unlink_call(call);
 }
 
 #include "runtime/probe_dynamic.h"

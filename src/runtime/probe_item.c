@@ -59,8 +59,11 @@ void probe_item(const struct probe_thread *p, struct probe_site *s, uint64_t uni
     if (s->kind != LOUPE_SITE_LOOP && s->kind != LOUPE_SITE_PROCEDURE)
         s->call_item = own;
     s->always = named && (own & group) != RECORD_PATH_NO_ITEM;
-    if (s->always && !before)
+    if (s->always && !before) {
+        if (s->is_linked)
+            probe_unlink(s);
         time_always(s);
+    }
 }
 
 void probe_items(struct probe_thread *p)

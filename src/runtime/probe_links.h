@@ -61,6 +61,15 @@ static RARELY void unlink_call(struct probe_site *call)
         arm(call, 0);
 }
 
+/* A call that is not seen is not timed: no great loss where calls are short, and only there the
+ * slow path is much. Items of the critical path miss none. */
+static inline bool worth_a_link(const struct probe_site *call)
+{
+    const struct record_probe *r = call->record;
+    int64_t most = (int64_t)r->stratum_timed * SAMPLE_LONG * (1 << RECORD_TIME_SHIFT);
+    return r->stratum_time < most && !call->always;
+}
+
 /* At the end of a block: whether it makes at least half of the calls of what it calls. Else the
  * entries of others that come to the slow path, too, would cost more than the marks. */
 static inline void judge_link(struct probe_site *call)
@@ -71,7 +80,7 @@ static inline void judge_link(struct probe_site *call)
     /* What a visit costs is learnt anew when this changes. */
     uint64_t most = (call->may_link ? 4 : 2) * (visits - call->link_visits);
     call->may_link = call->target && call->link_entries && call->broken < LINK_BROKEN &&
-                     entries - call->link_entries <= most;
+                     worth_a_link(call) && entries - call->link_entries <= most;
     call->way = call->may_link ? PROBE_LINKED : PROBE_MARKED;
     call->link_entries = entries;
     call->link_visits = visits;
