@@ -201,13 +201,28 @@ static uint64_t *list_keys(const struct names *names, size_t *count)
     return keys;
 }
 
-static void begin_search(struct critical *c, const struct plan *plan)
+/* Whether there are ranks on other nodes, whose statements are in no record here. */
+static bool is_far(const struct members *members)
+{
+    int32_t here = 0, all = 0;
+    for (size_t i = 0; i < members->count; i++) {
+        const struct record_header *h = record_header(members->list[i].reader);
+        if (h->mpi_phase == RECORD_MPI_NONE || members->list[i].world)
+            continue;
+        here++;
+        all = h->size;
+    }
+    return here < all;
+}
+
+static void begin_search(struct critical *c, const struct plan *plan, const struct members *members)
 {
     size_t count;
     names_look(&c->names, c->job);
     uint64_t *keys = list_keys(&c->names, &count);
     uint32_t top = plan->top < PATH_SEARCH_TOP_MAX ? plan->top : PATH_SEARCH_TOP_MAX;
-    path_search_begin(&c->search, top, keys, count);
+    /* of what is inserted into libraries the tables say nothing */
+    path_search_begin(&c->search, top, keys, count, is_far(members) || c->names.inserted);
     free(keys);
     struct plan next = searched_plan(c, top);
     c->searches = true;
@@ -248,7 +263,7 @@ static void search(struct critical *c, const struct plan *plan)
     if (is_mine(c, plan))
         step_search(c, plan, &members);
     else if (is_first(&members))
-        begin_search(c, plan);
+        begin_search(c, plan, &members);
     members_close(&members);
 }
 

@@ -31,12 +31,23 @@ static void find_keys(struct part *p, const uint64_t *keys, size_t count)
         p->keys++;
 }
 
-/* Two buckets for each part that has so many keys, and the others where most keys share one. */
-static void share_buckets(struct part *parts, uint32_t count, uint32_t most)
+static bool is_alone(const struct part *p)
+{
+    return p->keys == 1 && p->range.from == p->range.to;
+}
+
+/* Two buckets for each part that has so many keys, and the others where most keys share one. What
+ * lies beside the last key of a part has buckets too where it may be another's, if there is room
+ * for both sides at once. */
+static void share_buckets(struct part *parts, uint32_t count, uint32_t most, bool unsure)
 {
     uint32_t used = 0;
-    for (uint32_t i = 0; i < count; i++)
-        used += parts[i].buckets = parts[i].keys > 1 ? 2 : 1;
+    for (uint32_t i = 0; i < count; i++) {
+        parts[i].buckets = parts[i].keys > 1 ? 2 : 1;
+        if (unsure && parts[i].keys == 1 && !is_alone(&parts[i]))
+            parts[i].buckets = 3 * count <= PATH_SEARCH_RANGES ? 3 : 2;
+        used += parts[i].buckets;
+    }
     while (used < most) {
         struct part *fullest = NULL;
         for (uint32_t i = 0; i < count; i++)
@@ -50,33 +61,57 @@ static void share_buckets(struct part *parts, uint32_t count, uint32_t most)
     }
 }
 
+static void add_range(struct path_search *s, uint64_t from, uint64_t to)
+{
+    s->ranges[s->count++] = (struct path_search_range){from, to};
+}
+
+/* The only known key of a part, and what lies before and behind it; with two buckets one of these
+ * stays with the key for one more interval. */
+static void part_from_others(struct path_search *s, const struct part *p, uint64_t key)
+{
+    uint64_t from = key, to = key;
+    if (p->range.from < key) {
+        add_range(s, p->range.from, key - 1);
+        to = p->buckets < 3 ? p->range.to : key;
+    }
+    add_range(s, from, to);
+    if (to < p->range.to)
+        add_range(s, to + 1, p->range.to);
+}
+
 /* Equal numbers of keys in each; together they cover the part, for keys that are not known yet. */
 static void divide(struct path_search *s, const struct part *p, const uint64_t *keys)
 {
+    if (p->keys == 1) {
+        if (s->unsure)
+            part_from_others(s, p, keys[p->first]);
+        else
+            add_range(s, keys[p->first], keys[p->first]);
+        return;
+    }
     for (uint32_t b = 0; b < p->buckets; b++) {
         size_t from = p->first + p->keys * b / p->buckets;
         size_t next = p->first + p->keys * (b + 1) / p->buckets;
-        struct path_search_range *r = &s->ranges[s->count++];
-        r->from = b ? keys[from] : p->range.from;
-        r->to = b + 1 < p->buckets ? keys[next] - 1 : p->range.to;
-        if (p->keys == 1)
-            r->from = r->to = keys[p->first];
+        add_range(s, b ? keys[from] : p->range.from,
+                  b + 1 < p->buckets ? keys[next] - 1 : p->range.to);
     }
 }
 
 static void divide_all(struct path_search *s, struct part *parts, uint32_t count,
                        const uint64_t *keys)
 {
-    share_buckets(parts, count, 2 * s->top);
+    share_buckets(parts, count, 2 * s->top, s->unsure);
     s->count = 0;
     for (uint32_t i = 0; i < count; i++)
         divide(s, &parts[i], keys);
 }
 
-void path_search_begin(struct path_search *s, uint32_t top, const uint64_t *keys, size_t count)
+void path_search_begin(struct path_search *s, uint32_t top, const uint64_t *keys, size_t count,
+                       bool unsure)
 {
     top = top < 1 ? 1 : top > PATH_SEARCH_TOP_MAX ? PATH_SEARCH_TOP_MAX : top;
-    *s = (struct path_search){.top = top};
+    *s = (struct path_search){.top = top, .unsure = unsure};
     struct part all = {.range = {0, UINT64_MAX}, .first = 0, .keys = count};
     if (count > 1) {
         divide_all(s, &all, 1, keys);
@@ -121,7 +156,7 @@ bool path_search_step(struct path_search *s, int64_t length, const int64_t *shar
     while (left > s->top)
         drop_smallest(parts, &left);
     for (uint32_t i = 0; i < left; i++) {
-        single &= parts[i].keys == 1;
+        single &= s->unsure ? is_alone(&parts[i]) : parts[i].keys == 1;
         covered += parts[i].share;
     }
     s->steps++;

@@ -26,15 +26,18 @@ struct path_search {
     uint32_t top;
     uint32_t count;
     struct path_search_range ranges[PATH_SEARCH_RANGES]; /* sorted, disjoint */
-    bool done;  /* each range is one key; whatever has at least 1/top of the path is among them, */
-    bool blind; /* but for what is not known here: a range without a known key had so much */
+    bool done;   /* each range is one key; whatever has at least 1/top of the path is among them, */
+    bool blind;  /* but for what is not known here: a range without a known key had so much */
+    bool unsure; /* there may be keys that are not known here, in any range: so a key has a share
+                    only if it has it as a range of its own */
     uint32_t steps;
     double covered; /* when done: share of the path that the ranges had together, 0 to 1 */
 };
 
 /* `keys`: those that are known so far, sorted, each once; there may be none yet. `top`: 1 to
- * PATH_SEARCH_TOP_MAX. */
-void path_search_begin(struct path_search *s, uint32_t top, const uint64_t *keys, size_t count);
+ * PATH_SEARCH_TOP_MAX. `unsure`: not all that the program may execute will be known here. */
+void path_search_begin(struct path_search *s, uint32_t top, const uint64_t *keys, size_t count,
+                       bool unsure);
 /* After an interval in which the path grew by `length`, of it each range by shares[i]. Keys as
  * above, of now: a range in which none is known is dropped, for who has a share is known, or is
  * another node's (`blind`). False: nothing was learned, the same ranges once more. */
