@@ -13,6 +13,7 @@
 
 enum { CARRIERS_MOST = 8 };
 static const double worth_saying = 0.005; /* of the run: less is no answer to "what next?" */
+static const double whole_but = 0.001;    /* of the run: with less before it a path is all of it */
 
 double path_span(const struct run *run)
 {
@@ -49,14 +50,27 @@ static bool unsearched(const struct run_path *path)
     return path->top && !path->item_count && !path->searching && !path->complete;
 }
 
+/* What was found is measured from then on. Where that is a small part of the run, another run can
+ * say more: a search that has just ended leaves a path that is short. */
+static bool after_search(const struct run *run)
+{
+    const struct run_path *path = &run->path;
+    return path->top && path->item_count && !path->searching &&
+           2 * path->since_s > run_time(run); /* false: NAN, too */
+}
+
 void path_sentence(const struct run *run, struct strbuf *out)
 {
     const struct run_path *path = &run->path;
     const struct run_path_item *best = path->item_count ? path->items : NULL;
     double span = path_span(run), saves = best ? run_path_saves(path, best) : 0;
     char length[FORMAT_ROOM], time[FORMAT_ROOM], percent[FORMAT_ROOM];
-    strbuf_printf(out, "%s of %s%s", format_time(length, path->length_s),
-                  path->since_s > 0 ? "the last " : "", format_time(time, span));
+    /* The first event is some microseconds behind the beginning. Of a part of the run nothing
+     * follows for all of it. */
+    bool last = path->since_s > whole_but * run_time(run);
+    const char *what = last ? "that time" : "this run";
+    strbuf_printf(out, "%s of %s%s", format_time(length, path->length_s), last ? "the last " : "",
+                  format_time(time, span));
     if (!best) {
         strbuf_puts(out, path->searching    ? "; its greatest items are being looked for"
                          : unsearched(path) ? "; its greatest items were not found"
@@ -65,11 +79,11 @@ void path_sentence(const struct run *run, struct strbuf *out)
         strbuf_puts(out, "; its greatest items are being looked for");
     } else if (span > 0 && saves >= worth_saying * span) {
         char *name = path_item_name(run, best);
-        strbuf_printf(out, "; speeding up %s shortens this run by at most %s", name,
+        strbuf_printf(out, "; speeding up %s shortens %s by at most %s", name, what,
                       format_percent(percent, saves / span));
         free(name);
     } else {
-        strbuf_printf(out, "; none of its items alone shortens this run by %s",
+        strbuf_printf(out, "; none of its items alone shortens %s by %s", what,
                       format_percent(percent, worth_saying));
     }
 }
@@ -235,6 +249,9 @@ static void notes(const struct part *p)
                           path->top);
         strbuf_puts(&text, ". ");
     }
+    if (after_search(p->run))
+        strbuf_puts(&text, "That is since they were found; with --items they are measured from the "
+                           "start. ");
     if (unsearched(path))
         strbuf_puts(&text, "The search for its greatest items has not begun: it takes a while. "
                            "--items names them. ");

@@ -366,7 +366,7 @@ static uint32_t find_node(const struct run *run, enum graph_kind kind, const cha
 
 /* The program of Figure 12 with a path; "path-ranks": carried by many; "path-search": while the
  * search goes on; "path-unsearched": before it; "path-small": nothing worth it; "path-bare":
- * without items. */
+ * without items; "path-late": found shortly before the end. */
 static struct run *with_path(const char *name)
 {
     struct run *run = fixture_probed("figure12");
@@ -390,6 +390,14 @@ static struct run *with_path(const char *name)
         p->since_s = 1.5;
         path_item(run, 0, "procedure P4 figure12.c:15 and 7 more", 6, 6, 4);
         path_item(run, 0, "procedure P1 figure12.c:4 and 2 more", 0, 0, 8);
+    } else if (!strcmp(name, "path-late")) {
+        p->since_s = 9.5;
+        p->length_s = 0.4;
+        p->mpi_s = 0.0125;
+        p->cpu_s = 0.9;
+        p->strip_s = 0.0125;
+        path_item(run, p4, NULL, 0.35, 0.35, 0.05);
+        p->items[0].cpu_s = 0.7;
     } else if (small) {
         path_item(run, p4, NULL, 0.5, 0.5, 7.99);
         p->top = 0;
