@@ -6,7 +6,9 @@ Times on a machine that others use are noisy: a thread that could run and has no
 how much of that is on the path is known in part only. So runs go on until one is as expected in all
 its figures, or ROUNDS of them have shown that it is not: a wrong rule is wrong in every run. What the
 kernel says that the threads of a run have waited for a processor widens the bounds of that run, by a
-tenth of the path at most, but only if none was within the narrow ones."""
+tenth of the path at most, but only if none was within the narrow ones. Time that a hypervisor took
+from the machine is computation to all who could tell (steal is no switch of threads): a run with such
+time that is not as expected is told of and repeated, and is none of the ROUNDS, up to STOLEN_RUNS."""
 
 import json
 import os
@@ -21,6 +23,7 @@ TOLERANCE = 0.02  # of what is expected,
 LEAST = 0.4  # and 2 ms: what starting in mid-run and some large messages take
 MOST_LATE = 0.1
 ROUNDS = 7
+STOLEN_RUNS = 14
 _built = {}
 
 
@@ -77,12 +80,21 @@ def waited(done):
     return sum(float(line.split()[1]) for line in done.result.lines("waited"))
 
 
+def stolen():
+    """Seconds that a hypervisor has taken from the machine's processors since it began."""
+    with open("/proc/stat", encoding="ascii") as file:
+        fields = file.readline().split()
+    return int(fields[8]) / os.sysconf("SC_CLK_TCK") if len(fields) > 8 else 0
+
+
 class Figures:
     """Values of several runs in units of work, compared with what they ought to be."""
 
     def __init__(self, want, unit=UNIT_S):
         self.want, self.unit = want, unit
         self.runs = []  # ({what: value}, units that it has waited)
+        self.robbed = 0  # runs that were not as expected, and the hypervisor had time of
+        self._stolen = stolen()
 
     def add(self, done, report=None):
         """A run; `report`: of one of its hosts."""
@@ -91,6 +103,16 @@ class Figures:
             what, name = key if isinstance(key, tuple) else (key, None)
             got[key] = (item(path, name) if name else path)[what] / self.unit
         self.runs.append((got, waited(done) / self.unit))
+        before, self._stolen = self._stolen, stolen()
+        if self._stolen > before and self.worst(self.runs[-1]) > 0:
+            self.robbed += 1
+            lt.note(f"a hypervisor had {self._stolen - before:.2f} s of this run, which is off by "
+                    f"{self.worst(self.runs[-1]):.2f} units more than allowed: once more")
+
+    def enough(self):
+        """One is right, or as many as count are not."""
+        return self.all_right() or \
+            len(self.runs) - min(self.robbed, STOLEN_RUNS) >= ROUNDS
 
     def over(self, run, key):
         """By how many units a figure is out of its bounds."""
@@ -133,11 +155,9 @@ def construct(name, ranks, length, items, *args, title=None, names=None, loupe="
         want["cpu_s" if item_name is None else ("cpu_s", item_name)] = units
     figures = Figures(want)
     select = ["--critical-path", "--items", ",".join(names or items), *options]
-    for _ in range(ROUNDS):
+    while not figures.enough():
         done = run(name, ranks, *args, options=select, loupe=loupe)
         figures.add(done)
-        if figures.all_right():
-            break
     figures.check(title or name)
     return done
 
