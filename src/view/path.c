@@ -18,6 +18,8 @@ static const double whole_but = 0.001;    /* of the run: with less before it a p
 double path_span(const struct run *run)
 {
     double time = run_time(run), since = run->path.since_s;
+    if (!run->path.on) /* when it was switched off is not known */
+        return run->path.length_s;
     return fmax(since > 0 ? time - since : time, run->path.length_s);
 }
 
@@ -68,9 +70,12 @@ void path_sentence(const struct run *run, struct strbuf *out)
     /* The first event is some microseconds behind the beginning. Of a part of the run nothing
      * follows for all of it. */
     bool last = path->since_s > whole_but * run_time(run);
-    const char *what = last ? "that time" : "this run";
-    strbuf_printf(out, "%s of %s%s", format_time(length, path->length_s), last ? "the last " : "",
-                  format_time(time, span));
+    const char *what = !path->on ? "it" : last ? "that time" : "this run";
+    strbuf_puts(out, format_time(length, path->length_s));
+    if (!path->on)
+        strbuf_puts(out, " until it was switched off");
+    else
+        strbuf_printf(out, " of %s%s", last ? "the last " : "", format_time(time, span));
     if (!best) {
         strbuf_puts(out, path->searching    ? "; its greatest items are being looked for"
                          : unsearched(path) ? "; its greatest items were not found"

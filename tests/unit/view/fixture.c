@@ -366,7 +366,7 @@ static uint32_t find_node(const struct run *run, enum graph_kind kind, const cha
 
 /* The program of Figure 12 with a path; "path-ranks": carried by many; "path-search": while the
  * search goes on; "path-unsearched": before it; "path-small": nothing worth it; "path-bare":
- * without items; "path-late": found shortly before the end. */
+ * without items; "path-late": found shortly before the end; "path-off": switched off. */
 static struct run *with_path(const char *name)
 {
     struct run *run = fixture_probed("figure12");
@@ -386,6 +386,7 @@ static struct run *with_path(const char *name)
     p->covered = 0.875;
     p->strip_s = 0.25;
     p->rank = 1;
+    p->on = strcmp(name, "path-off") != 0;
     if (search) {
         p->since_s = 1.5;
         path_item(run, 0, "procedure P4 figure12.c:15 and 7 more", 6, 6, 4);
