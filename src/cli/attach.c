@@ -107,7 +107,7 @@ static int begin(struct attaching *a)
     snprintf(link, sizeof link, "/proc/%d/exe", (int)a->ranks.pids[0]);
     ssize_t len = readlink(link, exe, sizeof exe - 1);
     exe[len > 0 ? len : 0] = 0;
-    int err = critical_begin(&a->critical, a->job, exe);
+    int err = critical_begin(&a->critical, a->job, exe, true);
     const struct attach_place place = {a->library, a->job->dir, a->job->spill_dir, text.text};
     if (!err) {
         err = attach_begin(a->attach, &place, &error);

@@ -27,6 +27,7 @@ struct critical {
     double due;
     struct path_search search;
     bool searches; /* it has begun */
+    bool sole;     /* on no other node is anybody who would */
     int meagre;    /* intervals in which too little happened */
     double look; /* seconds until named statements that did not turn up yet are looked for again */
 };
@@ -262,7 +263,7 @@ static void search(struct critical *c, const struct plan *plan)
         return;
     if (is_mine(c, plan))
         step_search(c, plan, &members);
-    else if (is_first(&members))
+    else if (c->sole ? members.count > 0 : is_first(&members))
         begin_search(c, plan, &members);
     members_close(&members);
 }
@@ -338,12 +339,14 @@ static int first_plan(struct critical *c)
     return 0;
 }
 
-int critical_begin(struct critical **critical, const struct job *job, const char *program)
+int critical_begin(struct critical **critical, const struct job *job, const char *program,
+                   bool sole)
 {
     struct critical *c = xcalloc(1, sizeof *c);
     int dir = place_open_dir(job->dir), err = 0;
     *critical = NULL;
     c->job = job;
+    c->sole = sole;
     c->look = 2 * CRITICAL_TICK_MS / 1e3;
     c->program = program ? xstrdup(program) : NULL;
     if (dir >= 0) {

@@ -87,7 +87,7 @@ static int enter_job(char *const argv[], struct job **job)
             struct critical *critical = NULL;
             err = procs_register(*job);
             if (!err) /* what is wrong with the items was said: it goes on without */
-                critical_begin(&critical, *job, argv[0]);
+                critical_begin(&critical, *job, argv[0], false);
             if (!err)
                 err = watcher_start(*job, critical, settings.job != NULL);
             critical_free(critical);

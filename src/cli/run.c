@@ -147,7 +147,7 @@ static int prepare(struct start *s)
     if (err == 0) {
         const char *program =
             s->kind == LAUNCHER_NONE ? s->argv[0] : launcher_program(s->kind, s->argv);
-        err = critical_begin(&s->critical, s->job, program);
+        err = critical_begin(&s->critical, s->job, program, false);
     }
     if (err == 0 && s->target.library)
         log_verbose("job %s, starting %s with %s", s->job->id, s->target.program.path,

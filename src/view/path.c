@@ -13,7 +13,7 @@
 
 enum { CARRIERS_MOST = 8 };
 static const double worth_saying = 0.005; /* of the run: less is no answer to "what next?" */
-static const double whole_but = 0.001;    /* of the run: with less before it a path is all of it */
+static const double whole_but = 0.01;     /* of the run: with less before it a path is all of it */
 
 double path_span(const struct run *run)
 {
@@ -76,7 +76,9 @@ void path_sentence(const struct run *run, struct strbuf *out)
         strbuf_puts(out, " until it was switched off");
     else
         strbuf_printf(out, " of %s%s", last ? "the last " : "", format_time(time, span));
-    if (!best) {
+    if (!best && path->top && path->complete) {
+        strbuf_printf(out, "; no procedure or statement has 1/%u of it", path->top);
+    } else if (!best) {
         strbuf_puts(out, path->searching    ? "; its greatest items are being looked for"
                          : unsearched(path) ? "; its greatest items were not found"
                                             : "; no items were selected");

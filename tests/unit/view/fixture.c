@@ -366,7 +366,8 @@ static uint32_t find_node(const struct run *run, enum graph_kind kind, const cha
 
 /* The program of Figure 12 with a path; "path-ranks": carried by many; "path-search": while the
  * search goes on; "path-unsearched": before it; "path-small": nothing worth it; "path-bare":
- * without items; "path-late": found shortly before the end; "path-off": switched off. */
+ * without items; "path-late": found shortly before the end; "path-off": switched off;
+ * "path-even": nothing has much of it. */
 static struct run *with_path(const char *name)
 {
     struct run *run = fixture_probed("figure12");
@@ -380,7 +381,7 @@ static struct run *with_path(const char *name)
     *p = (struct run_path){.known = true, .on = true, .generation = 3, .length_s = 8};
     p->mpi_s = 0.25;
     p->cpu_s = 18.72;
-    p->top = 10;
+    p->top = strcmp(name, "path-bare") ? 10 : 0;
     p->complete = !search && !unsearched;
     p->searching = search;
     p->covered = 0.875;
@@ -402,7 +403,7 @@ static struct run *with_path(const char *name)
     } else if (small) {
         path_item(run, p4, NULL, 0.5, 0.5, 7.99);
         p->top = 0;
-    } else if (!bare) {
+    } else if (!bare && strcmp(name, "path-even") != 0) {
         path_item(run, p4, NULL, 5, 5, 6.6);
         path_item(run, loop, NULL, 6, 1, 7.2);
         path_item(run, p3, NULL, 6.5, 0.5, 7.5);

@@ -145,7 +145,7 @@ compare view-path-color.txt path critical-path 100 0 color
 compare view-path-top.txt path critical-path 100 2
 compare view-path-summary.txt path summary
 compare view-path-json.txt path json
-for name in ranks search unsearched small bare late off; do
+for name in ranks search unsearched small bare late off even; do
     compare "view-path-$name.txt" path-$name critical-path
 done
 compare view-path-ranks-full.txt path-ranks critical-path 80 0 full
