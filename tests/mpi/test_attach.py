@@ -268,9 +268,9 @@ def below(pid):
     return [p for child in lt.children(pid) for p in [child, *below(child)]]
 
 
-def ranks_of(job):
+def ranks_of(job, program="attached"):
     """The processes that are the program."""
-    program = os.path.realpath(lt.built("attached"))
+    program = os.path.realpath(lt.built(program))
     return [p for p in below(job.process.pid) if os.path.realpath(f"/proc/{p}/exe") == program]
 
 
@@ -416,6 +416,28 @@ def items():
     job.end("with items")
 
 
+def searched():
+    """Rank 1 alone is attached to: nobody is with rank 0 who would search for the greatest items, so
+    it is done here. Each step of the search is another generation of the path."""
+    def is_second(pid):
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return {b"OMPI_COMM_WORLD_RANK=1", b"PMI_RANK=1"} & set(file.read().split(b"\0"))
+
+    def begun():
+        live = attached.live()
+        path = live and live.data.get("critical_path")
+        return path and path["generation"] > 1
+
+    job = Job(2, program="midway", args=("2",))
+    second = next(pid for pid in ranks_of(job, "midway") if is_second(pid))
+    attached = Attached(second, "--critical-path", "--path-interval", "0.1", source="midway.c")
+    lt.ok(attached.job, "it is attached to", attached.text)
+    job.tell("go")
+    lt.ok(lt.wait_for(begun, 60, 0.2), "the search begins without rank 0")
+    lt.equal([r["rank"] for r in attached.interrupt().data["ranks"]], [1], "rank 1 was monitored")
+    job.end("searched")
+
+
 def killed_inside(job):
     """kill -9 with probes in the program: they do no harm, and the next one takes them out."""
     attached = Attached(job.process.pid, "--dynamic", "*step*,round_of")
@@ -473,4 +495,5 @@ def refusals():
     job.end("refused")
 
 
-lt.main(exact, procedures, items, late, to_the_end, later_library, again_and_again, silence, refusals)
+lt.main(exact, procedures, items, searched, late, to_the_end, later_library, again_and_again, silence,
+        refusals)
