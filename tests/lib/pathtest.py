@@ -7,8 +7,9 @@ how much of that is on the path is known in part only. So runs go on until one i
 its figures, or ROUNDS of them have shown that it is not: a wrong rule is wrong in every run. What the
 kernel says that the threads of a run have waited for a processor widens the bounds of that run, by a
 tenth of the path at most, but only if none was within the narrow ones. Time that a hypervisor took
-from the machine is computation to all who could tell (steal is no switch of threads): a run with such
-time that is not as expected is told of and repeated, and is none of the ROUNDS, up to STOLEN_RUNS."""
+from the machine is computation to the monitor (steal is no switch of threads), but the programs know of
+it by the kernel's account: a run that is off by no more than that is told of and repeated, and is none
+of the ROUNDS, up to STOLEN_RUNS."""
 
 import json
 import os
@@ -80,11 +81,10 @@ def waited(done):
     return sum(float(line.split()[1]) for line in done.result.lines("waited"))
 
 
-def stolen():
-    """Seconds that a hypervisor has taken from the machine's processors since it began."""
-    with open("/proc/stat", encoding="ascii") as file:
-        fields = file.readline().split()
-    return int(fields[8]) / os.sysconf("SC_CLK_TCK") if len(fields) > 8 else 0
+def stolen(done):
+    """How long a hypervisor had the processors of threads of a run that were at work, all together, by
+    the program: where the kernel takes that off a thread's time on the processor."""
+    return sum(float(line.split()[1]) for line in done.result.lines("stolen"))
 
 
 class Figures:
@@ -93,8 +93,7 @@ class Figures:
     def __init__(self, want, unit=UNIT_S):
         self.want, self.unit = want, unit
         self.runs = []  # ({what: value}, units that it has waited)
-        self.robbed = 0  # runs that were not as expected, and the hypervisor had time of
-        self._stolen = stolen()
+        self.robbed = 0  # runs that were off by no more than what the hypervisor had of them
 
     def add(self, done, report=None):
         """A run; `report`: of one of its hosts."""
@@ -103,11 +102,11 @@ class Figures:
             what, name = key if isinstance(key, tuple) else (key, None)
             got[key] = (item(path, name) if name else path)[what] / self.unit
         self.runs.append((got, waited(done) / self.unit))
-        before, self._stolen = self._stolen, stolen()
-        if self._stolen > before and self.worst(self.runs[-1]) > 0:
+        lost, over = stolen(done) / self.unit, self.worst(self.runs[-1])
+        if 0 < over <= lost:
             self.robbed += 1
-            lt.note(f"a hypervisor had {self._stolen - before:.2f} s of this run, which is off by "
-                    f"{self.worst(self.runs[-1]):.2f} units more than allowed: once more")
+            lt.note(f"a hypervisor had {lost:.2f} units of this run, which is off by {over:.2f} more "
+                    "than allowed: once more")
 
     def enough(self):
         """One is right, or as many as count are not."""

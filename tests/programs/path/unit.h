@@ -20,12 +20,14 @@ static struct {
     int rank, ranks;
     int64_t waited; /* for a processor, until MPI_Init had returned, ns */
     int64_t others; /* all the time, by threads that ended */
+    int64_t away;   /* while all threads were at work: not on a processor of this machine's, or a
+                       hypervisor had that, ns */
 } unit;
 
-static inline int64_t unit_clock(void)
+static inline int64_t unit_time(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
@@ -41,9 +43,11 @@ static inline void unit_turns(void)
 
 static inline void unit_spend(int64_t ns)
 {
-    int64_t end = unit_clock() + ns;
-    while (unit_clock() < end)
+    int64_t real = unit_time(CLOCK_MONOTONIC), begin = unit_time(CLOCK_THREAD_CPUTIME_ID), now;
+    while ((now = unit_time(CLOCK_THREAD_CPUTIME_ID)) < begin + ns)
         unit_turns();
+    int64_t away = unit_time(CLOCK_MONOTONIC) - real - (now - begin);
+    __atomic_fetch_add(&unit.away, away, __ATOMIC_RELAXED);
 }
 
 static inline void units(int count)
@@ -82,8 +86,10 @@ static inline void unit_begin(int *argc, char ***argv)
 static inline int unit_end(void)
 {
     int64_t waited = unit_waited() - unit.waited + unit.others;
+    int64_t stolen = unit.away > waited ? unit.away - waited : 0;
     MPI_Finalize();
-    printf("checksum %d\nwaited %.6f\n", unit.rank, (double)waited / 1e9);
+    printf("checksum %d\nwaited %.6f\nstolen %.6f\n", unit.rank, (double)waited / 1e9,
+           (double)stolen / 1e9);
     return 0;
 }
 
