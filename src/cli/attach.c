@@ -41,7 +41,7 @@ static const struct option_entry options[] = {
      .kind = OPTION_SECONDS,
      .at = &values.patience,
      .value = "TIME",
-     .help = "give up if a rank calls no MPI for so long (default: wait for ever)",
+     .help = "give up if it takes so long until each rank has called MPI (default: wait for ever)",
      .min = 0.001,
      .max = 1e9},
     SETTINGS_FILE,
@@ -51,6 +51,11 @@ static const struct option_entry options[] = {
     OPTIONS_END,
 };
 
+/* How long the first thread of a process had a processor, and waited for one, in seconds. */
+struct processor {
+    double had, waited;
+};
+
 struct attaching {
     struct ranks ranks;
     struct attach *attach;
@@ -58,7 +63,39 @@ struct attaching {
     struct critical *critical;
     char *library;
     sigset_t held;
+    double began, tell; /* when it is next said what takes so long */
+    pid_t slow;         /* who was waited for when that was said last, and what it had had then */
+    struct processor slow_had;
 };
+
+static const double TELL_FIRST = 1, TELL_EVERY = 10; /* seconds */
+
+static struct processor processor_of(pid_t pid)
+{
+    char path[64];
+    unsigned long long had = 0, waited = 0;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (file && fscanf(file, "%llu %llu", &had, &waited) != 2)
+        had = waited = 0;
+    if (file)
+        fclose(file);
+    return (struct processor){(double)had * 1e-9, (double)waited * 1e-9};
+}
+
+static bool time_to_tell(struct attaching *a)
+{
+    double now = hold_now_s();
+    if (now < a->tell)
+        return false;
+    a->tell = now + TELL_EVERY;
+    return true;
+}
+
+static bool out_of_patience(const struct attaching *a)
+{
+    return values.patience > 0 && hold_now_s() - a->began > values.patience;
+}
 
 /* True: the user wants an end. */
 static bool sleep_ms(const sigset_t *held, long milliseconds)
@@ -66,6 +103,25 @@ static bool sleep_ms(const sigset_t *held, long milliseconds)
     const struct timespec t = {.tv_nsec = milliseconds * 1000000};
     int signal = sigtimedwait(held, NULL, &t);
     return signal > 0 && signal != SIGPIPE;
+}
+
+/* Nothing is changed in any process yet. */
+static int look_further(void *data, pid_t next)
+{
+    struct attaching *a = data;
+    struct processor us = processor_of(getpid());
+    double lasts = hold_now_s() - a->began;
+    if (out_of_patience(a)) {
+        log_error("attach: still looking at the processes after %.1f s, in which loupe waited %.1f "
+                  "s for a processor; they are left as they were",
+                  lasts, us.waited);
+        return -ETIMEDOUT;
+    }
+    if (time_to_tell(a))
+        log_info("looking at process %d; in %.1f s loupe itself had a processor for %.1f s and "
+                 "waited for one for %.1f s",
+                 (int)next, lasts, us.had, us.waited);
+    return sleep_ms(&a->held, 0) ? -EINTR : 0;
 }
 
 static int prepare(struct attaching *a, int argc, char **argv)
@@ -87,11 +143,12 @@ static int prepare(struct attaching *a, int argc, char **argv)
             INSTALL_PRELOAD);
         return -ENOENT;
     }
-    err = attach_open(a->ranks.pids, a->ranks.count, a->library, &a->attach, &error);
-    if (err) {
+    const struct attach_going going = {look_further, a};
+    err = attach_open(a->ranks.pids, a->ranks.count, a->library, &going, &a->attach, &error);
+    if (err && *error.message)
         log_error("attach: %s", error.message);
+    if (err)
         return err;
-    }
     err = job_create(&a->job, NULL, a->ranks.command, settings.output);
     if (err)
         log_error("attach: the statistics have no place (%s); see loupe doctor", strerror(-err));
@@ -107,7 +164,9 @@ static int begin(struct attaching *a)
     snprintf(link, sizeof link, "/proc/%d/exe", (int)a->ranks.pids[0]);
     ssize_t len = readlink(link, exe, sizeof exe - 1);
     exe[len > 0 ? len : 0] = 0;
+    target_hurry(false); /* this one takes its time, and nobody stands */
     int err = critical_begin(&a->critical, a->job, exe, true);
+    target_hurry(true);
     const struct attach_place place = {a->library, a->job->dir, a->job->spill_dir, text.text};
     if (!err) {
         err = attach_begin(a->attach, &place, &error);
@@ -118,29 +177,41 @@ static int begin(struct attaching *a)
     return err;
 }
 
+/* A rank that calls no MPI may compute; or it, or who it waits for, gets no processor. */
+static void tell_waiting(struct attaching *a, int waiting, pid_t one)
+{
+    char more[128] = "";
+    if (!time_to_tell(a))
+        return;
+    struct processor now = processor_of(one);
+    if (one == a->slow)
+        snprintf(more, sizeof more,
+                 ", which since had a processor for %.1f s and waited for one for %.1f s",
+                 now.had - a->slow_had.had, now.waited - a->slow_had.waited);
+    a->slow = one;
+    a->slow_had = now;
+    log_info("waiting for the next MPI call of %d of %zu processes, of process %d say%s", waiting,
+             attach_living(a->attach), (int)one, more);
+}
+
 /* Until every rank has called MPI once. */
 static int wait_for_calls(struct attaching *a)
 {
     enum { STEP_MS = 10 };
     struct attach_error error = {{0}};
-    double began = hold_now_s(), tell = began + 1;
+    double began = hold_now_s();
     pid_t one = 0;
     for (int waiting; (waiting = attach_waiting(a->attach, &one, &error)) != 0;) {
-        double now = hold_now_s();
         if (waiting < 0) {
             log_error("attach: %s", error.message);
             return waiting;
         }
-        if (values.patience > 0 && now - began > values.patience) {
-            log_error("attach: process %d has not called MPI for %g s; it is left as it was",
-                      (int)one, values.patience);
+        if (out_of_patience(a)) {
+            log_error("attach: process %d has not called MPI for %.1f s; it is left as it was",
+                      (int)one, hold_now_s() - began);
             return -ETIMEDOUT;
         }
-        if (now > tell) {
-            log_info("waiting for the next MPI call of %d of %zu processes, of process %d say",
-                     waiting, attach_living(a->attach), (int)one);
-            tell = now + 60;
-        }
+        tell_waiting(a, waiting, one);
         if (sleep_ms(&a->held, STEP_MS))
             return -EINTR;
     }
@@ -150,9 +221,16 @@ static int wait_for_calls(struct attaching *a)
     return -ESRCH;
 }
 
+/* Once more, for the probes. */
 static int wait_again(void *data)
 {
-    return wait_for_calls(data);
+    struct attaching *a = data;
+    a->began = hold_now_s();
+    a->tell = a->began + TELL_FIRST;
+    target_hurry(true);
+    int err = wait_for_calls(a);
+    target_hurry(false);
+    return err;
 }
 
 static int redirect(struct attaching *a)
@@ -243,16 +321,18 @@ static int collect(struct attaching *a, bool running)
 
 static int run(int argc, char **argv)
 {
-    struct attaching a = {0};
+    struct attaching a = {.began = hold_now_s(), .tell = hold_now_s() + TELL_FIRST};
     if (argc == 0)
         return command_misused(&cmd_attach, "which process or job?");
     hold_signals(&a.held);
+    target_hurry(true); /* from when it is seized the program may have to wait for us */
     int err = prepare(&a, argc, argv);
     bool begun = !err;
     if (!err)
         err = begin(&a);
     if (!err)
         err = wait_for_calls(&a);
+    target_hurry(false);
     if (!err)
         err = redirect(&a);
     if (!err) {

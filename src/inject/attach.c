@@ -91,7 +91,8 @@ static int take_out_singly(struct attach *a)
     return lost;
 }
 
-int attach_open(const pid_t *pids, size_t count, const char *library, struct attach **attach,
+int attach_open(const pid_t *pids, size_t count, const char *library,
+                const struct attach_going *going, struct attach **attach,
                 struct attach_error *error)
 {
     struct attach *a = xcalloc(1, sizeof *a);
@@ -103,7 +104,9 @@ int attach_open(const pid_t *pids, size_t count, const char *library, struct att
                  strerror(-err));
     for (size_t i = 0; i < count && !err; i++) {
         a->processes[a->count++] = (struct process){.pid = pids[i]};
-        err = open_one(a, &a->processes[i], error);
+        err = going ? going->on(going->data, pids[i]) : 0;
+        if (!err)
+            err = open_one(a, &a->processes[i], error);
     }
     struct target **targets = xcalloc(count + 1, sizeof(struct target *));
     /* One that was killed may have left probes; and a process may end meanwhile. */
@@ -353,8 +356,12 @@ int attach_redirect(struct attach *a, const struct attach_wish *wish, struct tar
                     struct attach_error *error)
 {
     bool gave_up = false;
-    if (!wish)
-        return redirect_alone(a, pause, error);
+    if (!wish) {
+        target_hurry(true);
+        int alone = redirect_alone(a, pause, error);
+        target_hurry(false);
+        return alone;
+    }
     int err = redirect_with_records(a, wish, error, &gave_up);
     if (!err)
         *pause = wish->result->pause;
@@ -430,6 +437,7 @@ int attach_restore(struct attach *a)
 {
     struct restoring r = {.attach = a};
     int lost = 0, err = -EAGAIN;
+    target_hurry(true);
     for (size_t i = 0; i < a->count; i++)
         lost += !a->processes[i].ended && !seize_again(&a->processes[i]) && !a->processes[i].ended;
     slots_back(&r);
@@ -449,45 +457,6 @@ int attach_restore(struct attach *a)
     for (size_t i = 0; i < a->count; i++)
         if (a->processes[i].target)
             process_let_go(&a->processes[i]);
+    target_hurry(false);
     return lost;
-}
-
-/* ---- looking for those that have MPI ---- */
-
-static void see_init(void *data, const char *name, uint64_t address)
-{
-    (void)address;
-    *(bool *)data |= !strcmp(name, "PMPI_Init");
-}
-
-bool process_linked(pid_t pid)
-{
-    char path[64];
-    bool found = false;
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
-    dynamic_definitions(path, see_init, &found);
-    return found;
-}
-
-bool attach_has_mpi(pid_t pid)
-{
-    char path[64], line[4400], open[4500];
-    char before[4096] = "";
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    FILE *maps = fopen(path, "re");
-    bool found = false;
-    while (maps && !found && fgets(line, sizeof line, maps)) {
-        char *file = strchr(line, '/'), *end = strchr(line, '\n');
-        if (!file || !end || !strstr(line, " r-x"))
-            continue;
-        *end = 0;
-        if (strcmp(file, before) == 0)
-            continue;
-        snprintf(before, sizeof before, "%.4095s", file);
-        snprintf(open, sizeof open, "/proc/%d/root%s", (int)pid, file);
-        dynamic_exports(open, see_init, &found);
-    }
-    if (maps)
-        fclose(maps);
-    return found || process_linked(pid);
 }

@@ -37,8 +37,16 @@ enum attach_kind {
     ATTACH_POSSIBLE,
 };
 
-/* -errno: one cannot be attached to, or has no MPI; the error says which and why. */
-int attach_open(const pid_t *pids, size_t count, const char *library, struct attach **attach,
+/* Asked before each of them, none of which stands then, whether to go on: 0, or -errno. */
+struct attach_going {
+    int (*on)(void *data, pid_t next);
+    void *data;
+};
+
+/* -errno: one cannot be attached to, or has no MPI; the error says which and why, and is empty if
+ * it was not to go on. `going` may be NULL. */
+int attach_open(const pid_t *pids, size_t count, const char *library,
+                const struct attach_going *going, struct attach **attach,
                 struct attach_error *error);
 int attach_begin(struct attach *a, const struct attach_place *place, struct attach_error *error);
 /* How many have not yet called MPI, and one of them; processes that have ended do not count.

@@ -84,7 +84,9 @@ static int look_again(struct attach *a, size_t i)
     uint64_t mapped = p->ended ? 0 : process_mapped(p);
     if (!mapped || mapped == p->mapped || ++p->looks % (p->pause ? p->pause : 1))
         return 0;
+    target_hurry(true);
     int found = redirect_more(a, i);
+    target_hurry(false);
     if (found >= 0)
         p->mapped = process_mapped(p);
     if (found > 0)

@@ -278,3 +278,43 @@ void process_kind(struct files *f, struct process *p)
               : p->mpi && p->slot_count ? ATTACH_POSSIBLE
                                         : ATTACH_NO_MPI;
 }
+
+/* ---- looking for those that have MPI ---- */
+
+static void see_init(void *data, const char *name, uint64_t address)
+{
+    (void)address;
+    *(bool *)data |= !strcmp(name, "PMPI_Init");
+}
+
+bool process_linked(pid_t pid)
+{
+    char path[64];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
+    dynamic_definitions(path, see_init, &found);
+    return found;
+}
+
+bool attach_has_mpi(pid_t pid)
+{
+    char path[64], line[4400], open[4500];
+    char before[4096] = "";
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    bool found = false;
+    while (maps && !found && fgets(line, sizeof line, maps)) {
+        char *file = strchr(line, '/'), *end = strchr(line, '\n');
+        if (!file || !end || !strstr(line, " r-x"))
+            continue;
+        *end = 0;
+        if (strcmp(file, before) == 0)
+            continue;
+        snprintf(before, sizeof before, "%.4095s", file);
+        snprintf(open, sizeof open, "/proc/%d/root%s", (int)pid, file);
+        dynamic_exports(open, see_init, &found);
+    }
+    if (maps)
+        fclose(maps);
+    return found || process_linked(pid);
+}

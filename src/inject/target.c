@@ -114,6 +114,7 @@ static int hold(void *argument)
 
 int targets_hold(struct target *const *targets, size_t count)
 {
+    target_hurry(true);
     return tracer_do(hold, &(struct holding){targets, count});
 }
 
@@ -131,6 +132,7 @@ static int go(void *argument)
 void targets_go(struct target *const *targets, size_t count)
 {
     tracer_do(go, &(struct holding){targets, count});
+    target_hurry(false);
 }
 
 pid_t target_pid(const struct target *t)

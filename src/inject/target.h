@@ -44,10 +44,14 @@ void target_leave(struct target *target);
  * Keeps all of them stopped through what needs a stop of each, until targets_go. Of a parallel
  * program all processes should stand, or none: while one does, the others soon wait for it, most of
  * them by using up their processors, and whoever is to let it go on may not get any of these for
- * long. -errno: they run on.
+ * long. -errno: they run on. targets_go follows in any case.
  */
 int targets_hold(struct target *const *targets, size_t count);
 void targets_go(struct target *const *targets, size_t count);
+/* The calling thread comes before others on the processors, as the thread that stops and continues
+ * does always; for as long as somebody may have to wait for it. Where that is not allowed it does
+ * nothing. Calls nest. */
+void target_hurry(bool begin);
 pid_t target_pid(const struct target *target);
 /* False: it has ended, or has become another program (exec). */
 bool target_lives(struct target *target);

@@ -123,6 +123,7 @@ void tracer_serve(uint64_t ns)
 static void *tracer(void *unused)
 {
     (void)unused;
+    target_hurry(true); /* any thread of a target may stand until we have answered its stop */
     for (;;) {
         pthread_mutex_lock(&lock);
         while (!work && !threads_total())

@@ -452,6 +452,12 @@ def killed_inside(job):
           run.result)
 
 
+def first_of_all(pid):
+    """Which of its threads come before others: [the first one, ...]"""
+    return [os.sched_getscheduler(int(tid)) & ~os.SCHED_RESET_ON_FORK == os.SCHED_RR
+            for tid in sorted(os.listdir(f"/proc/{pid}/task"), key=int)]
+
+
 def ignores(pid, number):
     with open(f"/proc/{pid}/status", encoding="ascii") as file:
         masks = dict(line.split(":\t") for line in file)
@@ -462,14 +468,18 @@ def silence():
     job = Job(2)
     job.tell("silent")
     time.sleep(0.5)  # a call may just be going on
-    run = Attached(job.process.pid, "--wait", "0.3").result()
+    run = Attached(job.process.pid, "--wait", "1").result()
     lt.ok(run.code == 125 and "has not called MPI" in run.result.err,
           "who does not call MPI is not waited for longer than allowed", run.result)
     attached = lt.start([lt.LOUPE, "attach", str(job.process.pid), "-o", lt.run_file()])
     lt.ok("waiting for the next MPI call" in attached.stderr.readline(), "it is said what is waited for")
     lt.ok(ignores(attached.pid, signal.SIGTSTP), "Ctrl-Z does not stop who holds the program")
+    allowed = lt.execute(["chrt", "--rr", "1", "true"]).code == 0
+    lt.equal(first_of_all(attached.pid), [allowed] * 2, "nor who else wants the processors")
+    lt.equal([first_of_all(p)[0] for p in ranks_of(job)], [False] * 2, "the program is one of many")
     job.take_back("silent")
     lt.ok("monitored as job" in attached.stderr.readline(), "then it comes")
+    lt.ok(lt.wait_for(lambda: not first_of_all(attached.pid)[0], 40), "who looks on is one, too")
     attached.terminate()
     lt.equal(lt.finish(attached).code, 0, "SIGTERM lets go")
     job.end("silent")
