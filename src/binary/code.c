@@ -63,15 +63,21 @@ static void forget(struct code_file *file, uint32_t part)
         map[k] &= (uint8_t) ~(MAP_START | MAP_INSIDE | MAP_LEADER | MAP_WINDOW);
 }
 
-static void look_again(struct code_file *file, uint32_t part)
+/* The same for all that belongs to it; its cold parts can be claimed again. */
+static void forget_whole(struct code_file *file, uint32_t part)
 {
-    struct code_body before = file->bodies[part];
     for (size_t i = 0; i < file->cold_count; i++)
         if (file->parts[file->cold[i]].owner == part) {
             forget(file, file->cold[i]);
             file->parts[file->cold[i]].owner = PART_NONE;
         }
     forget(file, part);
+}
+
+static void look_again(struct code_file *file, uint32_t part)
+{
+    struct code_body before = file->bodies[part];
+    forget_whole(file, part);
     file->bodies[part] = (struct code_body){0};
     file->kept_insns -= before.insn_count;
     look_at(file, part, before.insns, before.insn_count);
@@ -82,6 +88,112 @@ static bool is_procedure(const struct code_file *file, uint32_t part)
 {
     const struct code_part *p = &file->parts[part];
     return p->owner == PART_NONE && !p->indirect_function && !p->signal && p->end > p->start;
+}
+
+/* Cold parts that nobody jumps into, as far as is known. */
+static void look_at_unclaimed(struct code_file *file)
+{
+    for (uint32_t i = 0; i < file->part_count; i++)
+        if (file->parts[i].cold && is_procedure(file, i) && !file->bodies[i].looked_at)
+            look_at(file, i, NULL, 0);
+}
+
+static void forget_calls_of(struct code_file *file, const bool *callers)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < file->call_count; i++)
+        if (file->calls[i].caller == PART_NONE || !callers[file->calls[i].caller])
+            file->calls[kept++] = file->calls[i];
+    file->call_count = kept;
+}
+
+static uint32_t owner_of(const struct code_file *file, uint32_t part)
+{
+    uint32_t owner = file->parts[part].owner;
+    return owner == PART_NONE ? part : owner;
+}
+
+/* What is known of a part that may be the cold part of a procedure. */
+struct cold_sign {
+    uint32_t from; /* who jumps to it; PART_NONE: nobody */
+    uint32_t back; /* into the midst of which one it jumps; PART_NONE: none */
+    bool several;  /* of either; or somebody calls it */
+    bool entered;  /* some jump leads into its midst */
+};
+
+static void note(uint32_t *who, uint32_t part, bool *several)
+{
+    *several |= *who != PART_NONE && *who != part;
+    *who = part;
+}
+
+static struct cold_sign *cold_signs(const struct code_file *file)
+{
+    struct cold_sign *signs = xcalloc(file->part_count, sizeof *signs);
+    for (uint32_t i = 0; i < file->part_count; i++)
+        signs[i] = (struct cold_sign){.from = PART_NONE, .back = PART_NONE};
+    for (size_t i = 0; i < file->call_count; i++)
+        signs[file->calls[i].callee].several |= !file->calls[i].tail;
+    for (size_t i = 0; i < file->jump_count; i++) {
+        const struct code_jump *j = &file->jumps[i];
+        note(&signs[j->to].from, owner_of(file, j->from), &signs[j->to].several);
+        signs[j->to].entered |= j->middle;
+        if (j->middle)
+            note(&signs[j->from].back, owner_of(file, j->to), &signs[j->from].several);
+    }
+    return signs;
+}
+
+/* A part without a name is a cold part of the procedure which alone jumps to it, if either leads
+ * into the midst of the other: before there is a frame its unwind table does not tell. */
+static bool seems_cold(const struct code_file *file, const struct cold_sign *signs, uint32_t part)
+{
+    const struct code_part *p = &file->parts[part];
+    const struct cold_sign *s = &signs[part];
+    const uint8_t *map = file_map(file, p->start);
+    return p->nameless && !p->cold && !s->several && s->from != PART_NONE && s->from != part &&
+           (s->back == s->from || (s->back == PART_NONE && s->entered)) && map &&
+           !(*map & MAP_POINTED);
+}
+
+static void make_cold(struct code_file *file, uint32_t part)
+{
+    forget_whole(file, part);
+    file->parts[part].cold = true;
+    *VEC_PUSH(file->cold, file->cold_count, file->cold_room) = part;
+    file->kept_insns -= file->bodies[part].insn_count;
+    body_free(&file->bodies[part]);
+    file->bodies[part] = (struct code_body){0};
+}
+
+static bool settle_cold_once(struct code_file *file)
+{
+    struct cold_sign *signs = cold_signs(file);
+    bool *cold = xcalloc(file->part_count, sizeof *cold), some = false;
+    bool *again = xcalloc(file->part_count, sizeof *again);
+    for (uint32_t i = 0; i < file->part_count; i++) /* of two that seem so neither can be told */
+        if (seems_cold(file, signs, i) && !seems_cold(file, signs, signs[i].from))
+            cold[i] = again[i] = again[signs[i].from] = some = true;
+    forget_calls_of(file, again);
+    for (uint32_t i = 0; i < file->part_count; i++)
+        if (cold[i])
+            make_cold(file, i);
+    for (uint32_t i = 0; i < file->part_count; i++)
+        if (again[i] && !cold[i])
+            look_again(file, i);
+    look_at_unclaimed(file);
+    free(signs);
+    free(cold);
+    free(again);
+    return some;
+}
+
+/* What goes back by way of another cold part is known when that one is. */
+static void settle_cold(struct code_file *file)
+{
+    enum { ROUNDS = 4 };
+    for (int i = 0; i < ROUNDS && settle_cold_once(file); i++)
+        ;
 }
 
 /* Callers of what turns out never to return end there; they may not return either then. */
@@ -100,14 +212,10 @@ static void settle_returns(struct code_file *file)
         if (!changed)
             break;
         bool *callers = xcalloc(file->part_count, sizeof *callers);
-        size_t kept = 0;
         for (size_t i = 0; i < file->call_count; i++)
             if (file->calls[i].caller != PART_NONE && again[file->calls[i].callee])
                 callers[file->calls[i].caller] = true;
-        for (size_t i = 0; i < file->call_count; i++)
-            if (file->calls[i].caller == PART_NONE || !callers[file->calls[i].caller])
-                file->calls[kept++] = file->calls[i];
-        file->call_count = kept;
+        forget_calls_of(file, callers);
         memset(again, 0, file->part_count * sizeof *again);
         for (uint32_t i = 0; i < file->part_count; i++)
             if (callers[i])
@@ -189,9 +297,8 @@ static void look_at_all(struct code_file *file)
     for (uint32_t i = 0; i < file->part_count; i++)
         if (!file->parts[i].cold && is_procedure(file, i))
             look_at(file, i, NULL, 0);
-    for (uint32_t i = 0; i < file->part_count; i++) /* that nobody has claimed */
-        if (file->parts[i].cold && is_procedure(file, i))
-            look_at(file, i, NULL, 0);
+    look_at_unclaimed(file);
+    settle_cold(file);
     settle_returns(file);
     file_sweep(file);
     settle_held(file);

@@ -157,6 +157,7 @@ void file_free(struct code_file *file)
     free(file->cold);
     free(file->never_returns);
     free(file->calls);
+    free(file->jumps);
     free(file->frames);
     free(file->slots.names);
     free(file->stubs.names);

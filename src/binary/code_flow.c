@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool flow_falls_out(const struct flow *flow, const struct insn *i)
+{
+    return (i->kind == INSN_PLAIN || i->kind == INSN_NOP || i->kind == INSN_BRANCH) &&
+           !flow_own(flow, i->address + i->length);
+}
+
 bool flow_own(const struct flow *flow, uint64_t address)
 {
     for (size_t i = 0; i < flow->part_count; i++) {
@@ -79,6 +85,7 @@ static bool may_return(const struct flow *flow, const struct insn *i)
 static void follow_jump(struct flow *flow, const struct insn *i)
 {
     uint8_t *map = file_map(flow->file, i->target);
+    bool middle = false;
     if (map)
         *map |= MAP_TARGET;
     if (flow_own(flow, i->target)) {
@@ -96,8 +103,13 @@ static void follow_jump(struct flow *flow, const struct insn *i)
         return;
     if (map)
         *map |= MAP_FOREIGN;
-    if (part == PART_NONE || flow->file->parts[part].start != i->target)
+    if (part == PART_NONE || flow->file->parts[part].start != i->target) {
         fail(flow, "it jumps into the middle of other code");
+        middle = true;
+    }
+    if (part != PART_NONE)
+        *VEC_PUSH(flow->file->jumps, flow->file->jump_count, flow->file->jump_room) =
+            (struct code_jump){flow->part, part, middle};
 }
 
 /* Only padding from here to the end of the part? Then the call before it is the last thing. */
@@ -207,13 +219,43 @@ static bool known_before(struct flow *flow, uint64_t address, struct insn *i)
     return true;
 }
 
+/* The procedure that begins here, or behind nops that belong to none. */
+uint32_t flow_run_into(const struct flow *flow, uint64_t address)
+{
+    const struct code_text *text = file_text(flow->file, address);
+    uint32_t part = parts_find(flow->file, address);
+    struct insn i;
+    while (part == PART_NONE && text && address < text->end &&
+           insn_decode(text->bytes + (address - text->start), text->end - address, address, &i) &&
+           i.kind == INSN_NOP) {
+        address += i.length;
+        part = parts_find(flow->file, address);
+    }
+    return part != PART_NONE && flow->file->parts[part].start == address &&
+                   !flow->file->parts[part].cold
+               ? part
+               : PART_NONE;
+}
+
+/* Is this where the instruction that was found last runs into another procedure? With no frame of
+ * its own that is a call as its last act: __memcpy_chk stands before memcpy. */
+static bool falls_into(const struct flow *flow, uint64_t address)
+{
+    enum { RSP = 1u << 4 };
+    const struct insn *last = flow->insn_count ? &flow->insns[flow->insn_count - 1] : NULL;
+    return last && last->address + last->length == address && !(last->writes & RSP) &&
+           flow_run_into(flow, address) != PART_NONE &&
+           frame_is_empty(frames_find(flow->file, last->address), last->address) == 1;
+}
+
 static void straight(struct flow *flow, uint64_t address)
 {
     for (bool on = true; on;) {
         struct code_text *text = file_text(flow->file, address);
         uint8_t *map = text ? text->map + (address - text->start) : NULL;
         if (!map || !flow_own(flow, address)) {
-            fail(flow, "it runs into other code");
+            if (!map || !falls_into(flow, address))
+                fail(flow, "it runs into other code");
             return;
         }
         if (*map & MAP_START)

@@ -48,6 +48,9 @@ static void load_relocation(struct code_file *file, Elf *elf, Elf_Data *symbols,
         if (file_map(file, (uint64_t)r->r_addend))
             add_name(&file->slots, r->r_offset, NULL, (uint64_t)r->r_addend);
         break;
+    case R_X86_64_IRELATIVE: /* what it leads to is known by who chooses it */
+        add_name(&file->slots, r->r_offset, NULL, (uint64_t)r->r_addend);
+        break;
     default: break;
     }
 }
@@ -83,9 +86,9 @@ static void load_stubs(struct code_file *file, const struct code_text *text)
         const struct code_name *slot = i.kind == INSN_JUMP_INDIRECT && i.flags & INSN_SLOT
                                            ? names_find(&file->slots, i.target)
                                            : NULL;
-        if (slot && slot->name)
+        if (slot)
             add_name(&file->stubs, text->start + at / text->stub_bytes * text->stub_bytes,
-                     slot->name, 0);
+                     slot->name, slot->value);
         at += i.length;
     }
 }

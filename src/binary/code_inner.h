@@ -65,6 +65,7 @@ struct code_part { /* a range of code that symbols or unwind tables name */
     const char *name;     /* NULL: none */
     const char **aliases; /* NULL-terminated; may be NULL */
     bool cold, indirect_function, signal;
+    bool nameless;  /* only its unwind table is known */
     uint32_t owner; /* of a cold part: the procedure that jumps into it */
 };
 
@@ -72,6 +73,11 @@ struct code_call {           /* for what is only known when everything was looke
     uint32_t caller, callee; /* parts */
     uint32_t held;           /* registers that the caller reads afterwards */
     bool tail;
+};
+
+struct code_jump {     /* from one procedure to another, or into its midst */
+    uint32_t from, to; /* parts */
+    bool middle;
 };
 
 struct code_body {             /* what was found out about a procedure */
@@ -105,6 +111,8 @@ struct code_file {
     size_t kept_insns; /* in all bodies */
     struct code_call *calls;
     size_t call_count, call_room;
+    struct code_jump *jumps;
+    size_t jump_count, jump_room;
     bool *never_returns; /* by part */
     char **made;         /* names that are not in the file */
     size_t made_count, made_room;
@@ -218,7 +226,10 @@ struct flow {
 /* code_flow.c */
 void flow_follow(struct flow *flow);
 bool flow_own(const struct flow *flow, uint64_t address);
-uint32_t flow_find(const struct flow *flow, uint64_t address); /* instruction; UINT32_MAX */
+/* It runs into another procedure (or would, where something was not understood). */
+bool flow_falls_out(const struct flow *flow, const struct insn *i);
+uint32_t flow_run_into(const struct flow *flow, uint64_t address); /* PART_NONE */
+uint32_t flow_find(const struct flow *flow, uint64_t address);     /* instruction; UINT32_MAX */
 void flow_free(struct flow *flow);
 /* Where a call or jump leads: part, or PART_NONE and perhaps a name. */
 uint32_t flow_callee(const struct flow *flow, const struct insn *insn, const char **name);

@@ -36,6 +36,8 @@ static uint32_t out_of(const struct flow *flow, const struct flow_block *block)
         leaves = true;
     if (leaves)
         live |= LIVE_ARGUMENT | LIVE_KEPT;
+    if (flow_falls_out(flow, last)) /* who writes such code may pass on more */
+        live = LIVE_ALL;
     return live;
 }
 

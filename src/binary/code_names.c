@@ -187,6 +187,7 @@ static void finish(struct code_file *file)
             char *name = xasprintf("sub_%lx", (unsigned long)part->start);
             *VEC_PUSH(file->made, file->made_count, file->made_room) = name;
             part->name = name;
+            part->nameless = true;
         }
     }
 }

@@ -84,11 +84,31 @@ static void add_ways(struct flow *flow, struct code_body *body, uint32_t block)
         body->points[number] = body->points[--body->point_count];
 }
 
+/* An exit behind the last instruction, into the procedure that stands there. */
+static void add_fall(struct flow *flow, struct code_body *body, uint32_t block, uint32_t index)
+{
+    const struct insn *last = &flow->insns[index];
+    struct code_point *point = VEC_PUSH(body->points, body->point_count, body->point_room);
+    uint64_t next = last->address + last->length;
+    *point = (struct code_point){.kind = CODE_EXIT,
+                                 .function = flow->part,
+                                 .callee = flow_run_into(flow, next),
+                                 .loop = CODE_NONE,
+                                 .address = last->address,
+                                 .target = next};
+    point->callee_name = flow->file->parts[point->callee].name;
+    window_choose(flow, body, point, block, index);
+    point->live = LIVE_ALL;
+    keep_call(flow, point->callee, 0, true);
+}
+
 static void add_exits(struct flow *flow, struct code_body *body)
 {
     for (uint32_t b = 0; b < flow->block_count; b++) {
         const struct flow_block *block = &flow->blocks[b];
         uint32_t index = block->first + block->count - 1;
+        if (flow_falls_out(flow, &flow->insns[index]))
+            add_fall(flow, body, b, index);
         if (!is_exit(flow, block))
             continue;
         struct code_point *point = add(flow, body, CODE_EXIT, b, index);

@@ -18,6 +18,9 @@ long behind_call(long a, long b);
 long two_ways(long a, long b);
 long nothing(void);
 long turns(long n);
+long falls(long a, long b);
+long landed(long a);
+long colds(long a, long b);
 long waits(int fd);
 int wait_here(int fd);
 
@@ -38,7 +41,13 @@ __asm__(".text\n.p2align 4\n"
         "procedure nothing\nxor %eax, %eax\nret\nend nothing\n"
         "procedure turns\n" /* 1 + ... + n */
         "xor %eax, %eax\n3: add %rdi, %rax\ndec %rdi\njne 3b\nret\nend turns\n"
-        "procedure waits\nkeep\ncall wait_here\ngive\nret\nend waits\n");
+        "procedure waits\nkeep\ncall wait_here\ngive\nret\nend waits\n.p2align 4\n"
+        "procedure falls\n" /* into the next one: landed(a + b) */
+        "add %rsi, %rdi\nlea 1(%rdi), %rdi\nend falls\n"
+        "procedure landed\nlea 7(%rdi), %rax\nsub $1, %rax\nret\nend landed\n"
+        "procedure colds\n" /* with a part that has no name; a is 0: b + 40, else a + b + 1 */
+        "test %rdi, %rdi\nje 4f\nlea 1(%rdi), %rax\n5: add %rsi, %rax\nret\nend colds\n"
+        ".cfi_startproc\n4: mov $40, %eax\njmp 5b\n.cfi_endproc\n");
 
 static atomic_long wrong, all, signals;
 static atomic_bool ending;
@@ -65,6 +74,8 @@ static void *work(void *unused)
         bad += behind_call(a, b) != (a ? a + 1 : b);
         bad += two_ways(a, b) != (a ? 2 * a + b + 3 : 0);
         bad += nothing() != 0;
+        bad += falls(a, b) != a + b + 7;
+        bad += colds(a, b) != (a ? a + b + 1 : b + 40);
         bad += turns(r % 5 + 1) != (r % 5 + 1) * (r % 5 + 2) / 2;
     }
     wrong += bad;

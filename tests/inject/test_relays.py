@@ -21,7 +21,7 @@ STRESS = os.environ["LOUPE_TEST_STRESS"]
 POINTS = int(os.environ.get("LOUPE_TEST_POINTS", "6000"))
 DEATHS = POINTS // 200
 CACHE = {"XDG_CACHE_HOME": lt.scratch("cache")}
-NAMES = ["alone", "behind_call", "two_ways", "nothing", "turns"]
+NAMES = ["alone", "behind_call", "two_ways", "nothing", "turns", "falls", "landed", "colds"]
 
 
 def begin(rounds, threads):

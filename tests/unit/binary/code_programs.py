@@ -180,6 +180,26 @@ def check_asm(f):
     ok(held >> 1 & 1, "asm: what the caller holds in rcx is live in the called one", hex(held))
 
 
+def check_passing_on(f):
+    """Ways from one range of code into another that are understood."""
+    for name, into, exits in (("runs_on", "run_into", ["held_leaf", "run_into"]),
+                              ("runs_over", "run_over", ["run_over"])):
+        ok(f[name].whole and f[name].exits() == exits, f"asm: {name} ends in {into}", f[name].points)
+        at = [p for p in f[name].points if p["callee"] == into]
+        ok(len(at) == 1 and at[0]["to"] == f[name].end and at[0]["live"] == 0x3ffff,
+           f"asm: {name}: behind its last instruction, with everything live", at)
+    ok(not f["runs_framed"].whole, "asm: who runs on with a frame is not understood")
+    ok(f["calls_chosen"].whole and f["calls_chosen"].exits() == ["chosen"],
+       "asm: a tail call of what is chosen at the start", f["calls_chosen"].points)
+    for name, exits in (("goes_back", 1), ("goes_in", 2)):
+        ok(f[name].whole and f[name].exits() == ["-"] * exits,
+           f"asm: {name} has its cold part", f[name].points)
+    nameless = [n for n in f if n.startswith("sub_")]
+    ok(len(nameless) == 1 and not f[nameless[0]].whole and
+       f["second_of_two"].exits().count(nameless[0]) == 1,
+       "asm: one that two jump to is nobody's", nameless)
+
+
 def check_cache(dump, path, env):
     cache = os.path.join(env["XDG_CACHE_HOME"], "loupe")
     shutil.rmtree(cache, ignore_errors=True)
@@ -231,6 +251,7 @@ def main():
         check_cold(analyse(dump, out, env), "by unwind tables")
         build(["gcc", "-shared", "-Wl,--build-id", f"{fixtures}/odd.S", "-o", out])
         check_asm(analyse(dump, out, env))
+        check_passing_on(analyse(dump, out, env))
         check_cache(dump, out, env)
     print(f"1..{RESULTS[0]}")
     return RESULTS[1] != 0
