@@ -220,7 +220,7 @@ static int watch(struct session *s, struct request *r, const sigset_t *held)
         next += values.every;
     }
     if (!session_living(s))
-        log_info("the program has ended");
+        log_info("the program has ended, or become another one (exec)");
     for (size_t i = 0; i < r->spec_count; i++)
         if (session_living(s) && session_remove(s, r->handles[i], &error) < 0) {
             log_error("probe: %s", error.message);

@@ -304,7 +304,7 @@ def stripped():
     other = lt.scratch("stripped")
     subprocess.run(["strip", "-o", other, KNOWN], check=True)
     target = Target(2000, 1, program=other)
-    refused([target.pid, "counter c; entry work { addCounter(c, 1) }"], "work")
+    refused([target.pid, "counter c; entry work { addCounter(c, 1) }"], "work", "is stripped")
     watcher = probe(target.pid, "counter c; entry write { addCounter(c, 1) }", "--every", "20ms")
     watcher.stdout.readline()
     target.go()
