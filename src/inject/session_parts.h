@@ -161,7 +161,8 @@ void session_free_analyses(struct session *session);
 struct wanted {
     struct loaded *loaded;
     const struct code *code;
-    const struct code_point *point;
+    const struct code_point *point; /* NULL: the procedure has no such one */
+    uint32_t function;              /* index */
     uint32_t request;
     char *why; /* NULL: it can be done, as far as is known */
     bool left_out;

@@ -93,6 +93,7 @@ static void want(struct wanted_list *wanted, struct loaded *l, const struct code
 {
     struct wanted *w = VEC_PUSH(wanted->list, wanted->count, wanted->room);
     *w = (struct wanted){.loaded = l, .code = code, .point = point, .request = request};
+    w->function = point ? point->function : CODE_NONE;
 }
 
 uint8_t resolve_kind(enum spec_where where)
@@ -122,6 +123,7 @@ static void add_function(struct wanted_list *wanted, struct loaded *l, const str
         return;
     want(wanted, l, code, NULL, request);
     struct wanted *w = &wanted->list[wanted->count - 1];
+    w->function = (uint32_t)(f - code->functions);
     w->why = xasprintf("%s: %s", f->pretty,
                        f->why ? f->why
                               : (r->where == SPEC_EXIT && !f->returns ? "it does not return"

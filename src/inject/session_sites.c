@@ -21,8 +21,7 @@ void wanted_refuse(struct wanted_list *wanted, struct wanted *bad, const char *w
         bad->why = xstrdup(why);
     for (size_t i = 0; i < wanted->count; i++) {
         struct wanted *w = &wanted->list[i];
-        if (w->loaded == bad->loaded && w->point && bad->point &&
-            w->point->function == bad->point->function)
+        if (w->loaded == bad->loaded && w->function == bad->function)
             w->left_out = true;
     }
 }
@@ -31,9 +30,11 @@ void wanted_refuse_unusable(struct wanted_list *wanted)
 {
     for (size_t i = 0; i < wanted->count; i++) {
         struct wanted *w = &wanted->list[i];
-        if (w->left_out || !w->point)
+        if (w->left_out)
             continue;
-        if (w->loaded->analysis->why)
+        if (!w->point) /* its exits are not known, say: then its entry is of no use either */
+            wanted_refuse(wanted, w, w->why);
+        else if (w->loaded->analysis->why)
             wanted_refuse(wanted, w, w->loaded->analysis->why);
         else if (w->point->way == CODE_NEVER)
             wanted_refuse(wanted, w, w->point->why ? w->point->why : "it cannot be patched");

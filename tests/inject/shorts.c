@@ -21,6 +21,7 @@ long turns(long n);
 long falls(long a, long b);
 long landed(long a);
 long colds(long a, long b);
+long jumbled(long a);
 long waits(int fd);
 int wait_here(int fd);
 
@@ -41,13 +42,17 @@ __asm__(".text\n.p2align 4\n"
         "procedure nothing\nxor %eax, %eax\nret\nend nothing\n"
         "procedure turns\n" /* 1 + ... + n */
         "xor %eax, %eax\n3: add %rdi, %rax\ndec %rdi\njne 3b\nret\nend turns\n"
-        "procedure waits\nkeep\ncall wait_here\ngive\nret\nend waits\n.p2align 4\n"
+        "procedure waits\nkeep\ncall wait_here\ngive\nret\nend waits\n"
+        ".section .text.more, \"ax\", @progbits\n.p2align 6\nret\n.p2align 6\n"
         "procedure falls\n" /* into the next one: landed(a + b) */
         "add %rsi, %rdi\nlea 1(%rdi), %rdi\nend falls\n"
         "procedure landed\nlea 7(%rdi), %rax\nsub $1, %rax\nret\nend landed\n"
         "procedure colds\n" /* with a part that has no name; a is 0: b + 40, else a + b + 1 */
         "test %rdi, %rdi\nje 4f\nlea 1(%rdi), %rax\n5: add %rsi, %rax\nret\nend colds\n"
-        ".cfi_startproc\n4: mov $40, %eax\njmp 5b\n.cfi_endproc\n");
+        ".cfi_startproc\n4: mov $40, %eax\njmp 5b\n.cfi_endproc\n"
+        "procedure midway\nlea 2(%rdi), %rax\n6: add $1, %rax\nret\nend midway\n"
+        "procedure jumbled\n" /* its exit is the other one's, too */
+        "lea 3(%rdi), %rax\njmp 6b\nend jumbled\n.text\n");
 
 static atomic_long wrong, all, signals;
 static atomic_bool ending;
@@ -76,6 +81,7 @@ static void *work(void *unused)
         bad += nothing() != 0;
         bad += falls(a, b) != a + b + 7;
         bad += colds(a, b) != (a ? a + b + 1 : b + 40);
+        bad += jumbled(a) != a + 4;
         bad += turns(r % 5 + 1) != (r % 5 + 1) * (r % 5 + 2) / 2;
     }
     wrong += bad;
