@@ -8,7 +8,7 @@ BUILD ?= build
 
 build: # builds loupe in build/
 	@tools/install-deps.sh --check build
-	@test -f $(BUILD)/build.ninja || meson setup $(BUILD)
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) -Dtests=false
 	@ninja -C $(BUILD)
 
 help: # this list
@@ -33,7 +33,9 @@ check: # both builds and the static checks only
 
 bench: # measures what monitoring costs and how true its times are; not a test
 	@tools/install-deps.sh bench
-	@$(MAKE) --no-print-directory build
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD)
+	@meson configure $(BUILD) -Dtests=true
+	@ninja -C $(BUILD)
 	@ninja -C $(BUILD) bench
 	@ninja -C $(BUILD) bench-source
 	@ninja -C $(BUILD) bench-time
@@ -45,7 +47,7 @@ bench: # measures what monitoring costs and how true its times are; not a test
 
 install: # installs below PREFIX (/usr/local), DESTDIR before it
 	@tools/install-deps.sh --check build
-	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX)
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD) --prefix=$(PREFIX) -Dtests=false
 	@meson configure $(BUILD) -Dprefix=$(PREFIX)
 	@ninja -C $(BUILD)
 	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir "$(DESTDIR)")
