@@ -4,7 +4,8 @@
 #   check   builds with both compilers and the static checks
 #   quick   that, the tests, and a minute of fuzzing (`make test`)
 #   full    that, longer, the tests of suite `full`, and sanitizer builds (`make test-full`)
-#   beside  what `quick` itself starts beside its tests
+#   beside, beside-full
+#           what `quick` and `full` themselves start beside their tests
 # The last line says "N passed, N failed"; every check counts as one case, and so does every TAP
 # line of the tests. Logs are in build-logs/.
 # shellcheck disable=SC2317 # functions are called through run()
@@ -12,7 +13,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 1
 mode=${1:-quick}
 case $mode in
-check | quick | full | beside) ;;
+check | quick | full | beside | beside-full) ;;
 *)
     echo "usage: tools/test.sh check|quick|full" >&2
     exit 2
@@ -67,6 +68,14 @@ configure() {
 # build DIRECTORY COMPILER OPTIONS...
 build() {
     configure "$@" && ninja -C "$1" -j "$jobs"
+}
+
+# build_some TARGETS DIRECTORY COMPILER OPTIONS...: these targets alone, words in one argument
+build_some() {
+    local targets=$1
+    shift
+    # shellcheck disable=SC2086 # the list is words
+    configure "$@" && meson compile -C "$1" -j "$jobs" $targets
 }
 
 # compile DIRECTORY COMPILER OPTIONS...: what this compiler is for, without the programs of tests,
@@ -146,18 +155,20 @@ check_target_libs() {
 
 # What takes long and judges no times runs beside tests that wait more than they work, on what these
 # leave of the processors.
-checks_beside() {
+checks_beside() { # checks_beside SECONDS ARGUMENTS...: of fuzzing, for clang-tidy
+    local seconds=$1
+    shift
     # Niceness counts among those of one session only where the kernel shares by session.
     { echo 19 >/proc/self/autogroup; } 2>/dev/null
     renice -n 19 $$ >/dev/null
-    checks_of_clang
+    checks_of_clang "$@"
     # An input may wait long for a processor here.
-    run "fuzzing, a minute" env FUZZ_TIMEOUT=100 tools/fuzz.sh 60
+    run "fuzzing, $seconds seconds" env FUZZ_TIMEOUT=100 tools/fuzz.sh "$seconds"
     finish
 }
 
-start_beside() {
-    setsid tools/test.sh beside >"$logs/beside.txt" 2>&1 </dev/null &
+start_beside() { # start_beside MODE
+    setsid tools/test.sh "$1" >"$logs/beside.txt" 2>&1 </dev/null &
     beside=$!
     trap 'kill -- "-$beside" 2>/dev/null' EXIT
     trap 'exit 130' INT TERM
@@ -187,12 +198,15 @@ if [ "$(id -u)" -eq 0 ]; then # Open MPI refuses root otherwise
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
 
-[ "$mode" = beside ] && checks_beside
+case $mode in
+beside) checks_beside 60 ;;
+beside-full) checks_beside 300 --deep ;;
+esac
 purpose="test"
-deep=()
+beside_mode="beside"
 if [ "$mode" = full ]; then
     purpose=full
-    deep=(--deep)
+    beside_mode="beside-full"
 fi
 if ! tools/install-deps.sh "$purpose"; then
     failed=1
@@ -207,21 +221,19 @@ run "cppcheck" check_cppcheck
 built=
 run "build with gcc" build build-gcc gcc --werror && built=1
 [ -n "$built" ] && run "target libraries" check_target_libs
-
-if [ "$mode" = quick ]; then
-    # Suite `alone`: tests that judge times.
-    start_beside
-    [ -n "$built" ] && tests build-gcc beside --no-suite full --no-suite alone
-    join_beside
-    [ -n "$built" ] && tests build-gcc alone --no-suite full --suite alone
+if [ "$mode" = check ]; then
+    checks_of_clang
     finish
 fi
 
-checks_of_clang "${deep[@]}"
-[ "$mode" = check ] && finish
+# Suite `alone`: tests that judge times.
+start_beside "$beside_mode"
+[ -n "$built" ] && tests build-gcc beside --no-suite full --no-suite alone
+join_beside
+[ -n "$built" ] && tests build-gcc alone --no-suite full --suite alone
+[ "$mode" = quick ] && finish
 
-[ -n "$built" ] && tests build-gcc testlog
-run "fuzzing, five minutes" tools/fuzz.sh 300
+[ -n "$built" ] && tests build-gcc full --suite full
 # What runs outside MPI: a sanitized library cannot be preloaded into a program that is not.
 sanitize=(--werror -Db_lundef=false)
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
@@ -235,7 +247,9 @@ run "build with address and undefined sanitizers" \
     build build-asan gcc "${sanitize[@]}" -Db_sanitize=address,undefined &&
     tests build-asan testlog --timeout-multiplier 4
 # gcc warns of the fence in runtime/hot.h, which this sanitizer does not know; these tests have none.
+threaded="tree-hammer api-alone"
+# shellcheck disable=SC2086 # the list is words
 run "build with thread sanitizer" \
-    build build-tsan gcc "${sanitize[@]}" -Db_sanitize=thread -Dc_args=-Wno-tsan &&
-    tests build-tsan testlog --timeout-multiplier 8 tree-hammer api-alone
+    build_some "$threaded" build-tsan gcc "${sanitize[@]}" -Db_sanitize=thread -Dc_args=-Wno-tsan &&
+    tests build-tsan testlog --timeout-multiplier 8 $threaded
 finish
