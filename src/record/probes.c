@@ -152,7 +152,11 @@ static double error_of(const struct visit *v, const struct record_probe *r, uint
     if (r->strata < RECORD_STRATA_MIN)
         return NAN;
     double variance = ((double)r->squares[1] * 0x1p64 + (double)r->squares[0]) / 256;
-    return cost_error(v, r, (double)estimated + (double)r->timed, variance);
+    double visits = (double)estimated + (double)r->timed;
+    double error = cost_error(v, r, visits, variance);
+    /* What of it lies between the readings of the clock is known less well, by as much again. */
+    double between = NANOSECOND(v) * visits;
+    return sqrt(error * error + 3 * between * between);
 }
 
 static void give_probe(struct visit *v, struct block *b, uint32_t index,

@@ -102,6 +102,7 @@ struct probe_site {
     bool recursive;            /* procedure: who comes without a mark is only counted */
     bool always;               /* every visit is timed: it is, or leads to, an item with a name */
     bool dynamic;              /* procedure whose probe was inserted into its machine code */
+    bool fenced;               /* timed with fences around the readings of the clock */
     uint8_t item;              /* of the critical path, that its frame is a visit of; and */
     uint8_t call_item;         /* the same of the call; RECORD_PATH_NO_ITEM: none */
     uint8_t item_rest;         /* of the weights of its visits, in sevenths */
@@ -152,6 +153,7 @@ struct probe_site {
     uint64_t counted;   /* what a visit of a block that was only counted took last, */
     uint64_t dilated;   /* and of the timed block before it, with its cost; 0: not known */
     int64_t last_time;  /* of the block before: for the error */
+    int64_t visit_time; /* of a visit of the last block that was timed */
     uint64_t decided;   /* when the size was chosen, */
     uint64_t visits;    /* and executions then */
     uint64_t block_began, block_ended;
@@ -276,8 +278,12 @@ enum probe_way { PROBE_OWN, PROBE_MARKED, PROBE_LINKED, PROBE_UNKNOWN, PROBE_DYN
 struct probe_costs {
     struct probe_cost plain[PROBE_WAYS];
     struct probe_cost fenced[PROBE_WAYS]; /* where the clock waits for the program */
-    uint64_t slow;                        /* a slow path without a clock */
-    bool calibrated_only;                 /* a test's wish: nothing is measured in place */
+    /* With fences: what is less between the readings in a visit of `work` or more, as the program
+     * begins while the entry ends, and ends while the exit begins. */
+    uint64_t hidden, work;
+    uint64_t slow;        /* a slow path without a clock */
+    uint64_t again;       /* when to look again; ticks */
+    bool calibrated_only; /* a test's wish: nothing is measured in place */
 };
 extern struct probe_costs probe_costs;
 extern const struct record_control *probe_control; /* loupe_control, but nearer */
@@ -341,6 +347,7 @@ void probe_units_leave(void);  /* the same for another segment; what was inserte
 void probe_forget_all(void);   /* in a forked child: everything of threads */
 void probe_unloaded(void);     /* after dlclose */
 void probe_calibrate(void);
+void *probe_rare_calibrate(void *unused, uintptr_t unused_too);
 void probe_cost_start(void); /* before the first slow path */
 
 /* Threads that were started, so that a library loaded later can reach them. */

@@ -18,7 +18,16 @@ struct probe_costs probe_costs;
 bool loupe_probe_xsave;
 
 enum { SOMEWHERE = 2, GAP = DYNAMIC_GAP }; /* a return address; below it in the stack */
-enum { LOOP, CALL, ENTRY, SITES, BATCHES = 8, VISITS = 128, NUMBER = RECORD_UNITS_MAX - 1 };
+enum {
+    LOOP,
+    CALL,
+    ENTRY,
+    SITES,
+    BATCHES = 8,
+    VISITS = 128,
+    CHAIN = 12,
+    NUMBER = RECORD_UNITS_MAX - 1
+};
 
 static struct loupe_unit unit = {.visit = (void *)loupe_probe_visit,
                                  .enter = (void *)loupe_probe_enter,
@@ -66,6 +75,22 @@ static uint64_t count_batch(volatile int32_t *cells)
         void *frame = NULL;
         if (COUNT(LOOP))
             ENTER(LOOP);
+        if (frame)
+            LEAVE();
+    }
+    return clock_now() - begin;
+}
+
+/* Visits with something in them: a chain of multiplications, that each wait for the one before. */
+static uint64_t work_batch(volatile int32_t *cells)
+{
+    uint64_t x = 1, begin = clock_now();
+    for (int i = 0; i < VISITS; i++) {
+        void *frame = NULL;
+        if (COUNT(LOOP))
+            ENTER(LOOP);
+        for (int k = 0; k < CHAIN; k++)
+            __asm__ volatile("imul %0,%0" : "+r"(x));
         if (frame)
             LEAVE();
     }
@@ -125,7 +150,7 @@ static uint64_t dynamic_batch(volatile int32_t *cells)
     return clock_now() - begin;
 }
 
-static void set_up(struct trial *t, uint32_t weight)
+static void set_up(struct trial *t, bool fenced)
 {
     static const uint8_t kinds[SITES] = {LOUPE_SITE_LOOP, LOUPE_SITE_CALL, LOUPE_SITE_PROCEDURE};
     t->probes.active = t->active;
@@ -151,7 +176,8 @@ static void set_up(struct trial *t, uint32_t weight)
                                           .left = 1 << 20,
                                           .may_link = true,
                                           .calibrated = &probe_costs.plain[PROBE_OWN],
-                                          .weight = weight,
+                                          .weight = 1,
+                                          .fenced = fenced,
                                           .size = 1};
     }
 }
@@ -162,10 +188,10 @@ static uint64_t per_visit(uint64_t ticks)
     return (ticks << RECORD_TIME_SHIFT) / VISITS;
 }
 
-static uint64_t mean_inside(const struct record_probe *r, uint32_t weight)
+static uint64_t mean_inside(const struct record_probe *r)
 {
-    int64_t time = r->stratum_time + r->time; /* the latter weighted */
-    uint64_t visits = r->stratum_timed + r->timed * weight;
+    int64_t time = r->stratum_time + r->time;
+    uint64_t visits = r->stratum_timed + r->timed;
     return visits && time > 0 ? (uint64_t)time / visits : 0;
 }
 
@@ -185,7 +211,7 @@ static void try_batch(struct trial *t, uint64_t (*batch)(volatile int32_t *cells
     t->sites[ENTRY].linked[0] = NULL;
     uint64_t ticks = batch(t->cell);
     if (ticks < least->ticks)
-        *least = (struct least){ticks, mean_inside(r, t->sites[0].weight)};
+        *least = (struct least){ticks, mean_inside(r)};
 }
 
 /* Batches of the same code, first with visits that are only counted, then timed. */
@@ -200,6 +226,23 @@ static struct probe_cost measure(struct trial *t, uint64_t (*batch)(volatile int
     return (struct probe_cost){per_visit(clock_since(counted.ticks, timed.ticks)), timed.inside};
 }
 
+/* What the work itself takes, the batches that only count tell. */
+static void measure_hidden(struct trial *t)
+{
+    struct least alone = {UINT64_MAX, 0}, empty = alone, worked = alone, timed = alone;
+    struct record_probe *r = &t->records[LOOP];
+    for (int i = 0; i < BATCHES; i++) {
+        try_batch(t, count_batch, 2 * VISITS, r, &empty);
+        try_batch(t, work_batch, 2 * VISITS, r, &worked);
+        try_batch(t, count_batch, 0, r, &alone);
+        try_batch(t, work_batch, 0, r, &timed);
+    }
+    uint64_t work = per_visit(clock_since(empty.ticks, worked.ticks));
+    uint64_t hidden = clock_since(timed.inside, alone.inside + work);
+    probe_costs.work = work;
+    probe_costs.hidden = hidden > alone.inside / 4 ? alone.inside / 4 : hidden;
+}
+
 /* The machine may have been slow just then: the least of all times it was tried. */
 static void keep(struct probe_cost *cost, struct probe_cost now)
 {
@@ -207,10 +250,9 @@ static void keep(struct probe_cost *cost, struct probe_cost now)
         *cost = now;
 }
 
-/* All ways, with visits of this weight: that says whether there are fences. */
-static void measure_all(struct trial *t, struct probe_cost *costs, uint32_t weight)
+static void measure_all(struct trial *t, struct probe_cost *costs, bool fenced)
 {
-    set_up(t, weight);
+    set_up(t, fenced);
     keep(&costs[PROBE_OWN], measure(t, count_batch, &t->records[LOOP]));
     keep(&costs[PROBE_LINKED], measure(t, call_batch, &t->records[CALL]));
     t->sites[CALL].may_link = false;
@@ -239,11 +281,10 @@ void probe_cost_start(void)
 
 void probe_calibrate(void)
 {
-    enum { TIMES = 6, APART = 1 << 24 }; /* ticks */
-    static uint64_t last;
+    enum { TIMES = 12, APART = 1 << 24 }; /* ticks, twice as many each time */
     static int times;
     uint64_t now = clock_now();
-    if (times == TIMES || (times && now - last < APART))
+    if (now < probe_costs.again)
         return;
     struct probe_thread *own = loupe_probes;
     uintptr_t top = loupe_dynamic_top;
@@ -252,13 +293,21 @@ void probe_calibrate(void)
         return;
     loupe_probes = &t->probes;
     loupe_dynamic_top = UINTPTR_MAX;
-    measure_all(t, probe_costs.plain, 1);
-    measure_all(t, probe_costs.fenced, UINT8_MAX);
+    measure_all(t, probe_costs.plain, false);
+    measure_all(t, probe_costs.fenced, true);
+    measure_hidden(t);
     loupe_probes = own;
     loupe_dynamic_top = top;
     uint64_t marked = probe_costs.plain[PROBE_MARKED].all, alone = probe_costs.plain[PROBE_OWN].all;
     probe_costs.slow = marked > alone ? marked - alone : 0;
     pages_free(t, sizeof *t);
-    last = now;
-    times++;
+    probe_costs.again = ++times < TIMES ? now + ((uint64_t)APART << times) : UINT64_MAX;
+}
+
+void *probe_rare_calibrate(void *unused, uintptr_t unused_too)
+{
+    (void)unused;
+    (void)unused_too;
+    probe_calibrate();
+    return NULL;
 }

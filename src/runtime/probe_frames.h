@@ -72,6 +72,20 @@ static inline void items_spent(struct probe_thread *p, enum path_part part, uint
     p->thread->apart += cost;
 }
 
+/* The same between the two readings of a visit that has fences: what is charged here is taken off
+ * the visit, and what was learnt overlaps with what such a visit loses anyway. So the clock is read
+ * again, as it was at the entry. */
+static inline void items_entered(struct probe_thread *p, uint64_t since, int64_t known)
+{
+    fence();
+    int64_t ticks = (int64_t)(now_ticks() - since);
+    if (ticks > LEARNT_TOO_LONG)
+        return;
+    int64_t cost = ticks * (1 << RECORD_TIME_SHIFT) - (p->delay - known);
+    p->delay += cost;
+    p->thread->apart += cost;
+}
+
 /*
  * Visits of items of the critical path. A visit in a burst stands for others: as many as its weight
  * says, and where the first ones of its block only warmed up (and were not entered) for its part of
@@ -99,7 +113,10 @@ static RARELY void enter_items(struct probe_thread *p, struct probe_frame *f, ui
         path_enter(p->thread, f->call_item, at);
     if (f->item != RECORD_PATH_NO_ITEM)
         path_enter(p->thread, f->item, at);
-    items_spent(p, PATH_ENTERING, now, known);
+    if (f->cookie & COOKIE_FENCED)
+        items_entered(p, now, known);
+    else
+        items_spent(p, PATH_ENTERING, now, known);
 }
 
 /* One that was interrupted, or found to be part of a recursion, is no measure for others. */
@@ -229,7 +246,7 @@ HOT void *open_frame(struct probe_thread *p, struct probe_site *site, struct pro
 {
     struct probe_frame *f = p->top + 1;
     struct record_probe_frame *m = f->mirror;
-    bool fenced = site->weight > SAMPLE_FENCED;
+    bool fenced = site->fenced;
     f->cookie = ((f->cookie & ~(uint64_t)COOKIE_FENCED) + COOKIE_STEP) | fenced;
     f->sp = sp;
     f->site = site;

@@ -142,6 +142,8 @@ static inline bool sampled(struct probe_thread *p, struct probe_site *s)
     if (UNLIKELY(!s->left))
         gap = sample_turn(p, s, now_ticks());
     if (UNLIKELY(gap)) {
+        if (UNLIKELY(s->phase == PROBE_BETWEEN && now_ticks() > probe_costs.again))
+            rare(probe_rare_calibrate, NULL, 0);
         arm(s, (int32_t)gap);
         return false;
     }
@@ -455,11 +457,8 @@ static RARELY void leave_slowly(uint64_t cookie, uint64_t now)
 SLOW_PATH void loupe_probe_leave(void *frame)
 {
     uint64_t cookie = (uint64_t)(uintptr_t)frame;
-    if (UNLIKELY(cookie & COOKIE_FENCED)) {
+    if (UNLIKELY(cookie & COOKIE_FENCED))
         fence();
-        leave_slowly(cookie, now_ticks());
-        return;
-    }
     struct probe_thread *p = loupe_probes;
     if (UNLIKELY(!p || p->top->cookie != cookie))
         leave_slowly(cookie, now_ticks());

@@ -62,12 +62,12 @@ static SAMPLE_RARELY void sample_pair(struct probe_thread *p, struct probe_site 
         return;
     struct pair_cost found = pair_cost(s->pairs, count, SAMPLE_FAR);
     bool sure = pair_sure(&found, count, calibrated);
-    uint64_t own = pair_own(&found, sure, calibrated, &p->dearer[s->size > SAMPLE_FENCED]);
+    uint64_t own = pair_own(&found, sure, calibrated, &p->dearer[s->fenced]);
     s->cost = sample_noisy(p, own);
     /* Out-of-order execution hides the program's work behind the reading of the clock: what the
      * cost is less than calibrated is time that the clock did not see. The result may be below
      * zero. */
-    if (s->size <= SAMPLE_FENCED)
+    if (!s->fenced)
         s->inside = s->calibrated->inside - (own < calibrated ? calibrated - own : 0);
     s->record->cost = s->cost;
     s->record->cost_spread = sure ? found.deviation : 0;

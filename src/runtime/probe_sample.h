@@ -33,7 +33,8 @@ enum {
     SAMPLE_SIZE_MAX = 1 << 16,
     SAMPLE_GROWTH = 8, /* a stratum is at most so many times larger than the one before */
     SAMPLE_SPAN = 4,   /* blocks that are counted, to be compared with a timed one */
-    SAMPLE_FENCED = SAMPLE_SPAN + 1, /* larger strata than this are timed with fences */
+    SAMPLE_FENCED = SAMPLE_SPAN + 1, /* larger strata than this are timed with fences, */
+    SAMPLE_TINY = 40,                /* and visits of more ticks than this */
     SAMPLE_WARM = 8,                 /* visits of a block behind a gap that only warm up */
     SAMPLE_SETTLE = 48,              /* the same of one that is counted */
     SAMPLE_PAIRS_MIN = 5,            /* before that, the calibrated cost */
@@ -149,16 +150,39 @@ static inline void sample_square(struct record_probe *r, int64_t difference, uin
     r->strata++;
 }
 
+/*
+ * The clock as it is does not wait for the program. At the end of a visit it is read while the last
+ * few hundred instructions are still being executed: where these wait for each other, that is most
+ * of a visit of some hundred nanoseconds. Without fences is for visits that are so short that
+ * fences would cost more than they are, and all of which are timed.
+ */
+static inline bool sample_fenced(const struct probe_site *s)
+{
+    int64_t tiny = s->fenced ? SAMPLE_TINY / 2 : SAMPLE_TINY;
+    return s->size > SAMPLE_FENCED || s->visit_time > tiny << RECORD_TIME_SHIFT;
+}
+
+static inline uint64_t sample_hidden(const struct probe_site *s)
+{
+    int64_t visit = s->visit_time, work = (int64_t)probe_costs.work;
+    if (visit >= work)
+        return probe_costs.hidden;
+    return visit > 0 ? probe_costs.hidden * (uint64_t)visit / (uint64_t)work : 0;
+}
+
 /* With fences or without: what a timed visit costs is another matter then. */
 static inline void sample_way(struct probe_site *s)
 {
+    s->fenced = sample_fenced(s);
     const struct probe_cost *cost =
-        s->size > SAMPLE_FENCED ? &probe_costs.fenced[s->way] : &probe_costs.plain[s->way];
+        s->fenced ? &probe_costs.fenced[s->way] : &probe_costs.plain[s->way];
+    if (s->fenced)
+        s->inside = cost->inside - sample_hidden(s);
     if (s->calibrated == cost)
         return;
     s->calibrated = cost;
     s->cost = s->warm_cost = cost->all;
-    s->inside = cost->inside;
+    s->inside = cost->inside - (s->fenced ? sample_hidden(s) : 0);
     s->pair_count = 0;
     s->usual = 0;
     s->record->cost = cost->all;
@@ -174,7 +198,7 @@ static inline void sample_way(struct probe_site *s)
 static inline int64_t sample_undilated(const struct probe_site *s, int64_t time, int64_t visits)
 {
     int64_t slow = (int64_t)(s->dilated - s->calibrated->all), counted = (int64_t)s->counted;
-    if (s->size <= SAMPLE_FENCED || !s->dilated || counted >= slow || time <= counted * visits)
+    if (!s->fenced || !s->dilated || counted >= slow || time <= counted * visits)
         return time;
     return (int64_t)((__int128)time * counted / slow);
 }
@@ -189,8 +213,10 @@ static inline void sample_end_callers(struct probe_site *s, uint64_t visits, int
     int64_t all = 0, right = 0;
     for (struct probe_caller *c = s->callers; c; c = c->next)
         all += c->block_time;
-    if (begun > 0 && all > 0)
+    if (begun > 0 && all > 0) {
         right = sample_undilated(s, all, begun);
+        s->visit_time = right / begun;
+    }
     for (struct probe_caller *c = s->callers; c; c = c->next) {
         if (s->size > 1) {
             uint64_t count = c->block_count * visits + c->count_rest;
@@ -225,7 +251,7 @@ static inline void sample_end_stratum(struct probe_site *s, uint64_t begin)
         int64_t mean = time / begun, rest = time % begun;
         int64_t block = mean * RECORD_BLOCK + rest * RECORD_BLOCK / begun;
         r->time += mean * visits + rest * visits / begun;
-        r->mean = mean;
+        r->mean = s->visit_time = mean;
         if (s->size > 1 && s->last_known)
             sample_square(r, block - s->last_time, s->size);
         s->last_time = block;
