@@ -38,6 +38,7 @@ bench: # measures what monitoring costs and how true its times are; not a test
 	@ninja -C $(BUILD)
 	@ninja -C $(BUILD) bench
 	@ninja -C $(BUILD) bench-source
+	@ninja -C $(BUILD) bench-estimates
 	@ninja -C $(BUILD) bench-time
 	@ninja -C $(BUILD) bench-path
 	@ninja -C $(BUILD) bench-binary
