@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Code bases that others wrote, built with `loupe cc`: the same warnings as plain, their own tests
 pass without loupe and under it, and their procedures are in the report. LZ4 (C, make), Expat
-(C, autoconf's configure and make) and LevelDB (C++, make), from npm packages that carry them."""
+(C, autoconf's configure and make) and LevelDB (C++, make), from npm packages that carry them;
+GoogleTest (C++, CMake and Ninja with response files) from Debian's package of its source."""
 import os
 import re
 import shutil
@@ -12,6 +13,9 @@ import tarfile
 import tempfile
 
 LOUPE = os.environ["LOUPE_TEST_LOUPE"]
+GOOGLETEST = "/usr/src/googletest"
+GOOGLETESTS = ["sample6_unittest", "sample10_unittest", "googletest-port-test",
+               "googletest-filepath-test", "gtest-typed-test_test"]
 cases = failed = 0
 
 
@@ -37,8 +41,18 @@ def run(command, folder, limit=900, **environment):
     return done.returncode, done.stdout
 
 
+def copy(source, work):
+    """The same of sources that are installed."""
+    folders = [os.path.join(work, kind) for kind in ("plain", "loupe")]
+    for folder in folders:
+        shutil.copytree(source, folder)
+    return folders
+
+
 def unpack(package, work):
     """The package's folder, once for the plain and once for the instrumented build."""
+    if os.path.isabs(package):
+        return copy(package, work)
     code, out = run(["npm", "pack", package, "--silent"], work)
     if code:
         ok(False, f"{package} can be had", out)
@@ -72,7 +86,7 @@ def compare(name, package, inside, build, tests, compilers, least):
                        [f"{LOUPE} {tool} {compiler}" for tool, compiler in zip(("cc", "c++"), compilers)])
             text = ""
             for command in build(cc, cxx):
-                code, out = run(command, os.path.join(folder, inside))
+                code, out = run(command, os.path.join(folder, inside), CC=cc, CXX=cxx)
                 text += out
                 if not ok(code == 0, f"{name} builds: {kind}, {command[0]}", out):
                     return
@@ -111,6 +125,15 @@ def main():
                               "out-static/table_test"]],
             [["out-static/log_test"], ["out-static/skiplist_test"], ["out-static/table_test"]],
             compilers, 10)
+    if os.path.isdir(GOOGLETEST):
+        compare("GoogleTest", GOOGLETEST, "googletest",
+                lambda cc, cxx: [["cmake", "-S", ".", "-B", ".", "-G", "Ninja",
+                                  "-DCMAKE_BUILD_TYPE=Release", "-Dgtest_build_tests=ON",
+                                  "-Dgtest_build_samples=ON", "-DCMAKE_NINJA_FORCE_RESPONSE_FILE=ON"],
+                                 ["ninja", "-j2", *GOOGLETESTS]],
+                [["./" + test] for test in GOOGLETESTS], compilers, 10)
+    else:
+        ok(True, "GoogleTest # SKIP is not installed")
     print(f"1..{cases}")
     return failed != 0
 
