@@ -24,6 +24,7 @@ enum {
     ENTRY,
     SITES,
     BATCHES = 8,
+    BATCHES_LATER = 3,
     VISITS = 128,
     CHAIN = 12,
     NUMBER = RECORD_UNITS_MAX - 1
@@ -39,6 +40,7 @@ static struct loupe_unit inserted = {.enter = (void *)loupe_probe_enter_dynamic,
 
 /* All that a run needs, in pages that are given back. */
 struct trial {
+    int batches; /* of each kind */
     struct probe_thread probes;
     struct record_thread block;
     struct record_probe records[SITES];
@@ -219,7 +221,7 @@ static struct probe_cost measure(struct trial *t, uint64_t (*batch)(volatile int
                                  struct record_probe *record)
 {
     struct least counted = {UINT64_MAX, 0}, timed = counted;
-    for (int i = 0; i < BATCHES; i++) {
+    for (int i = 0; i < t->batches; i++) {
         try_batch(t, batch, 2 * VISITS, record, &counted);
         try_batch(t, batch, 0, record, &timed);
     }
@@ -231,7 +233,7 @@ static void measure_hidden(struct trial *t)
 {
     struct least alone = {UINT64_MAX, 0}, empty = alone, worked = alone, timed = alone;
     struct record_probe *r = &t->records[LOOP];
-    for (int i = 0; i < BATCHES; i++) {
+    for (int i = 0; i < t->batches; i++) {
         try_batch(t, count_batch, 2 * VISITS, r, &empty);
         try_batch(t, work_batch, 2 * VISITS, r, &worked);
         try_batch(t, count_batch, 0, r, &alone);
@@ -291,6 +293,7 @@ void probe_calibrate(void)
     struct trial *t = pages_alloc(sizeof *t);
     if (!t)
         return;
+    t->batches = times ? BATCHES_LATER : BATCHES;
     loupe_probes = &t->probes;
     loupe_dynamic_top = UINTPTR_MAX;
     measure_all(t, probe_costs.plain, false);
