@@ -163,7 +163,11 @@ struct probe_site {
     int64_t usual;    /* what a visit took, with its cost, in the last block between timed ones */
     uint64_t cost, inside; /* of a timed visit: in all, and between its clock readings */
     const struct probe_cost *calibrated; /* as it is timed now */
-    uint8_t way;                         /* enum probe_way */
+    struct probe_kept {
+        const struct probe_cost *calibrated;
+        uint64_t cost;
+    } kept[2];   /* what was found when it was last timed without fences, and with them */
+    uint8_t way; /* enum probe_way */
     uint32_t pair_count;
     int32_t pairs[PROBE_PAIRS]; /* cost, of pairs of blocks */
 };

@@ -34,7 +34,7 @@ enum {
     SAMPLE_GROWTH = 8, /* a stratum is at most so many times larger than the one before */
     SAMPLE_SPAN = 4,   /* blocks that are counted, to be compared with a timed one */
     SAMPLE_FENCED = SAMPLE_SPAN + 1, /* larger strata than this are timed with fences, */
-    SAMPLE_TINY = 40,                /* and visits of more ticks than this */
+    SAMPLE_TINY = 100,               /* and visits of more ticks than this */
     SAMPLE_WARM = 8,                 /* visits of a block behind a gap that only warm up */
     SAMPLE_SETTLE = 48,              /* the same of one that is counted */
     SAMPLE_PAIRS_MIN = 5,            /* before that, the calibrated cost */
@@ -176,16 +176,23 @@ static inline void sample_way(struct probe_site *s)
     s->fenced = sample_fenced(s);
     const struct probe_cost *cost =
         s->fenced ? &probe_costs.fenced[s->way] : &probe_costs.plain[s->way];
+    if (s->calibrated == cost) {
+        if (s->fenced)
+            s->inside = cost->inside - sample_hidden(s);
+        return;
+    }
+    struct probe_kept *kept = &s->kept[s->fenced];
+    s->kept[!s->fenced] = (struct probe_kept){s->calibrated, s->cost};
+    s->calibrated = cost;
+    s->warm_cost = cost->all;
+    s->cost = kept->calibrated == cost ? kept->cost : cost->all;
     if (s->fenced)
         s->inside = cost->inside - sample_hidden(s);
-    if (s->calibrated == cost)
-        return;
-    s->calibrated = cost;
-    s->cost = s->warm_cost = cost->all;
-    s->inside = cost->inside - (s->fenced ? sample_hidden(s) : 0);
+    else
+        s->inside = cost->inside - clock_since(s->cost, cost->all);
     s->pair_count = 0;
     s->usual = 0;
-    s->record->cost = cost->all;
+    s->record->cost = s->cost;
     s->record->pairs = 0;
 }
 
