@@ -372,7 +372,7 @@ double run_rank_transfer(const struct run_rank *rank)
 
 double run_value_transfer(const struct run_value *value)
 {
-    return value->mpi - value->sync;
+    return value->mpi - value->outside - value->sync;
 }
 
 double run_value_compute(const struct run_value *value)

@@ -205,7 +205,7 @@ double run_rank_time(const struct run_rank *rank);    /* virtual: real_s - overh
 double run_rank_compute(const struct run_rank *rank); /* outside MPI, and not preempted */
 /* Inside MPI and not waiting: time = compute + preempted + sync + transfer. */
 double run_rank_transfer(const struct run_rank *rank);
-/* The same of a value; those of a region are not known. */
+/* The same of a value, without MPI_Init and MPI_Finalize; those of a region are not known. */
 double run_value_transfer(const struct run_value *value);
 double run_value_compute(const struct run_value *value);
 /* Of the call with this peer; 0 where the peer has no time of its own. */

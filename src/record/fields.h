@@ -31,6 +31,7 @@
 #define RECORD_VALUE_FIELDS(X)                                                                     \
     RECORD_STATEMENT_FIELDS(X)                                                                     \
     X(mpi, TICKS, SUM) /* inside MPI: of a communication its time, of others what is in them */    \
+    X(outside, TICKS, SUM)   /* of that: MPI_Init and MPI_Finalize, outside the ranks' time */     \
     X(error, TICKS, SQUARES) /* half the 95 % interval of an estimated time; NAN: not known */     \
     X(self_error, TICKS, SQUARES) /* the same of self, which is the time less the children's */    \
     X(estimated, COUNT, SUM)      /* executions whose time is estimated from others; 0: exact */   \

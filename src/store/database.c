@@ -113,7 +113,7 @@ static void harden(sqlite3 *db)
  * no generated columns, no virtual table. */
 static int check_schema(sqlite3 *db, int format)
 {
-    int tables = format < STORE_FORMAT ? STORE_TABLES_3 : STORE_TABLES;
+    int tables = format < STORE_FORMAT_PATHS ? STORE_TABLES_3 : STORE_TABLES;
     sqlite3_stmt *select = NULL;
     int rc = sqlite3_prepare_v2(db,
                                 "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?1"
@@ -121,6 +121,8 @@ static int check_schema(sqlite3 *db, int format)
                                 -1, &select, NULL);
     int error = database_error(rc);
     for (int i = 0; !error && i < tables; i++) {
+        if (format < STORE_FORMAT && !store_select[i])
+            continue; /* had other columns then, and is not read */
         sqlite3_bind_text(select, 1, store_tables[i].name, -1, SQLITE_STATIC);
         rc = sqlite3_step(select);
         const char *sql = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(select, 0) : NULL;

@@ -464,7 +464,7 @@ static bool take_path_strip(struct reader *r, sqlite3_stmt *row)
 static int read_path(struct reader *r)
 {
     struct run_path *path = &r->run->path;
-    if (r->database.format < STORE_FORMAT)
+    if (r->database.format < STORE_FORMAT_PATHS)
         return 0;
     for (int i = 0; i < RECORD_PATH_STRIP; i++)
         path->strip[i] = -1;

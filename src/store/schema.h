@@ -131,7 +131,7 @@ enum store_table {
     STORE_SIZE,
     STORE_PEER,
     STORE_WARNING,
-    STORE_TABLES_3, /* format 3 has those above, all the same */
+    STORE_TABLES_3, /* format 3 has those above, all that are read the same */
     STORE_PATH = STORE_TABLES_3,
     STORE_PATH_ITEM,
     STORE_PATH_STRIP,

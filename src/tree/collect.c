@@ -257,12 +257,11 @@ static uint32_t node_for(struct collect *c, const struct record_statement *recor
 }
 
 /* MPI_Init and MPI_Finalize lie outside of a rank's time. */
-static bool within_run(uint32_t call)
+static bool lies_outside(uint32_t call)
 {
     const char *name = call_name(call);
-    return call != RECORD_CALL_REGION &&
-           (!name || (strcmp(name, "MPI_Init") && strcmp(name, "MPI_Init_thread") &&
-                      strcmp(name, "MPI_Finalize")));
+    return name && (!strcmp(name, "MPI_Init") || !strcmp(name, "MPI_Init_thread") ||
+                    !strcmp(name, "MPI_Finalize"));
 }
 
 #define CONVERT_COUNT(c, x) (x)
@@ -292,6 +291,8 @@ static void on_statement(void *data, uint32_t block, uint32_t statement,
     }
     if (record->call != RECORD_CALL_REGION)
         value->mpi = value->time;
+    if (lies_outside(record->call))
+        value->outside = value->time;
     if (record->estimated) {
         value->estimated = record->estimated;
         value->error = value->self_error = record_estimate_error(record) * c->tick_s;
@@ -299,7 +300,7 @@ static void on_statement(void *data, uint32_t block, uint32_t statement,
     memcpy(value->sizes, record->sizes, sizeof value->sizes);
     c->totals->events += record->count;
     c->totals->values++;
-    if (within_run(record->call)) {
+    if (record->call != RECORD_CALL_REGION && !lies_outside(record->call)) {
         c->mpi_ticks += (double)(int64_t)record->time;
         c->sync_ticks += (double)(int64_t)record->sync;
         c->block_has_mpi = true;

@@ -111,8 +111,11 @@ static void facts(const struct part *p, const struct outline *o, uint32_t node)
     if (v->mpi != 0) {
         strbuf_printf(&text, "computing %s%s, ", estimated ? "~" : "",
                       format_time(a, run_value_compute(v)));
-        strbuf_printf(&text, "waiting %s, transfer %s, with what it calls", format_time(a, v->sync),
+        strbuf_printf(&text, "waiting %s, transfer %s", format_time(a, v->sync),
                       format_time(b, run_value_transfer(v)));
+        if (v->outside != 0)
+            strbuf_printf(&text, ", starting and ending MPI %s", format_time(a, v->outside));
+        strbuf_puts(&text, ", with what it calls");
         table_wrap(p->out, "  ", text.text, p->width);
     }
     strbuf_free(&text);

@@ -8,7 +8,7 @@
 struct account {
     struct run_value v;
     double parts, parts_error; /* of what stands in it */
-    double mpi, sync;          /* inside MPI, and waiting there, in it and in what it calls */
+    double mpi, sync, outside; /* as in `v`, in it and in what it calls */
     uint64_t calls;            /* of a procedure: executions that its call statements have */
     uint64_t inside;           /* and entries that are known to come from its group */
     bool untimed;              /* and not all of those were timed */

@@ -65,6 +65,7 @@ static void take_raw(struct accounting *a, const struct run_value *value)
         add_part(a, raw->item, value);
         a->accounts[raw->item].mpi += value->mpi;
         a->accounts[raw->item].sync += value->sync;
+        a->accounts[raw->item].outside += value->outside;
         break;
     case RAW_LEFT_OUT:
     case RAW_CALL: break;

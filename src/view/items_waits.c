@@ -97,6 +97,7 @@ static void take_part(struct account *to, const struct account *from, double par
 {
     to->mpi += part * from->mpi;
     to->sync += part * from->sync;
+    to->outside += part * from->outside;
 }
 
 /* What has no time has no part of it that is known; a sum of parts can have no more than they. */
@@ -108,6 +109,7 @@ static void put_down(struct account *account)
         part = v->time / account->mpi;
     v->mpi = part * account->mpi;
     v->sync = part * account->sync;
+    v->outside = part * account->outside;
 }
 
 void items_waits(struct accounting *a)
@@ -121,6 +123,7 @@ void items_waits(struct accounting *a)
         if (item->kind == GRAPH_COMMUNICATION) {
             account->mpi = account->v.mpi;
             account->sync = account->v.sync;
+            account->outside = account->v.outside;
         } else {
             if (target != GRAPH_NONE)
                 take_part(account, &a->accounts[target], part_of(account, &a->accounts[target]));
@@ -138,5 +141,6 @@ void items_waits(struct accounting *a)
         double part = all->v.time > 0 ? member->v.time / all->v.time : 0;
         member->v.mpi = part * all->v.mpi;
         member->v.sync = part * all->v.sync;
+        member->v.outside = part * all->v.outside;
     }
 }

@@ -57,6 +57,8 @@ static void value_fields(struct json *j, enum graph_kind kind, const struct run_
 #undef X
     if (kind != GRAPH_REGION)
         json_double(j, "transfer_s", run_value_transfer(v));
+    if (v->outside != 0)
+        json_double(j, "outside_s", v->outside);
     if (kind != GRAPH_REGION && kind != GRAPH_COMMUNICATION)
         json_double(j, "compute_s", run_value_compute(v));
     put_estimate(j, v);

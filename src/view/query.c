@@ -44,8 +44,9 @@ struct run_rank query_all(const struct run *run)
 
 double query_waiting(const struct run *run, const struct query_item *item)
 {
-    bool known = item->total.mpi > 0 && !run_outside_time(&run->graph.nodes[item->node]);
-    return known ? item->total.sync / item->total.mpi : NAN;
+    double mpi = item->total.mpi - item->total.outside;
+    bool known = mpi > 0 && !run_outside_time(&run->graph.nodes[item->node]);
+    return known ? item->total.sync / mpi : NAN;
 }
 
 int32_t query_rank(const struct run *run, uint32_t index)

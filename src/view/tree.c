@@ -302,7 +302,7 @@ void part_tree(const struct part *p)
                      "procedures and loops, not in what the program computes.");
     if (outside)
         part_note(p, "Initialising and finalising MPI is outside the ranks' time, yet in that of "
-                     "the procedures that do it; their share is without it.");
+                     "the procedures that do it; their share and transfer are without it.");
     if (tree.beyond)
         part_note(p, "More than 100% is what runs before MPI_Init or after MPI_Finalize, or in "
                      "several threads at once.");

@@ -235,6 +235,21 @@ static void other_versions(void)
     ok(!store_read(path, &run, NULL) && run && !run->path.known && run->rank_count == 3,
        "format 3, which has no critical path, is read");
     run_free(run);
+    fresh();
+    sqlite3_open(path, &db);
+    sqlite3_exec(db,
+                 "PRAGMA user_version = 4; UPDATE meta SET value = 4 WHERE key = 'format';"
+                 "DROP VIEW statement; ALTER TABLE metric DROP COLUMN outside_s;"
+                 "DELETE FROM vector WHERE field = 'outside_s'; VACUUM",
+                 NULL, NULL, NULL);
+    run = NULL;
+    ok(sqlite3_exec(db, "SELECT outside_s FROM metric", NULL, NULL, NULL) == SQLITE_ERROR &&
+           !store_read(path, &run, NULL) && run && run->path.known && run->rank_count == 3,
+       "format 4, which does not tell MPI_Init apart, is read");
+    run_free(run);
+    sqlite3_exec(db, "ALTER TABLE rank ADD COLUMN more", NULL, NULL, NULL);
+    sqlite3_close(db);
+    ok(read_back(NULL) == -EPROTO, "but for what it never had");
     sqlite3_open(path, &db);
     sqlite3_exec(db, "PRAGMA user_version = 2", NULL, NULL, NULL);
     sqlite3_close(db);

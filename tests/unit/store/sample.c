@@ -282,7 +282,7 @@ static const char *path_difference(const struct run_path *a, const struct run_pa
 }
 
 /* Values and peers have no pointers, and no padding as long as this holds: compared bit by bit. */
-_Static_assert(sizeof(struct run_value) == 8 + 16 * 8 + RECORD_SIZE_BUCKETS * 8, "no padding");
+_Static_assert(sizeof(struct run_value) == 8 + 17 * 8 + RECORD_SIZE_BUCKETS * 8, "no padding");
 _Static_assert(sizeof(struct run_peer) == 16 + 4 * 8, "no padding");
 
 const char *sample_difference(const struct run *a, const struct run *b)

@@ -49,6 +49,7 @@ static struct run *two_ranks(void)
         v->sizes[7] = i;
         v->mpi = v->time;
         v->sync = i ? 0.25 : 2;
+        v->outside = i ? 0.5 : 0;
         v->real = v->time + 0.5;
         v->reordered = i;
         run_add_peer(run, 1, i, i ? 10 : 11, i)->bytes = 64;
@@ -90,7 +91,7 @@ int main(void)
     store_write(run, path, false, NULL, NULL);
     sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL);
     ask("PRAGMA integrity_check", "ok");
-    ask("PRAGMA user_version", "4");
+    ask("PRAGMA user_version", "5");
     ask("SELECT value FROM meta WHERE key = 'compensation'", "full");
     ask("SELECT value FROM meta WHERE key = 'command'", "[\"mpirun\",\"./app\"]");
     ask("SELECT json_extract(value, '$[1]') FROM meta WHERE key = 'command'", "./app");
@@ -102,9 +103,9 @@ int main(void)
         "0.25|1.0|1.0|2.0|3.0|10");
     ask("SELECT time_s, compute_s, sync_s, transfer_s, paired FROM process WHERE rank = 11",
         "4.0|3.0|0.25|0.75|7");
-    ask("SELECT real_s, mpi_s, sync_s, transfer_s, compute_s, reordered, unknown FROM statement"
-        " WHERE id = 1",
-        "5.0|4.0|2.25|1.75|0.0|1|0");
+    ask("SELECT real_s, mpi_s, sync_s, outside_s, transfer_s, compute_s, reordered, unknown"
+        " FROM statement WHERE id = 1",
+        "5.0|4.0|2.25|0.5|1.25|0.0|1|0");
     ask("SELECT name, line, rank, waited_for, sync_s FROM wait ORDER BY sync_s DESC",
         "MPI_Allreduce|1|10|12|2.0");
     ask("SELECT count(*), sum(sync_s) FROM wait", "2|2.5");
@@ -117,7 +118,7 @@ int main(void)
     ask("SELECT rank, direction, peer, count FROM message WHERE peer = 'others'",
         "10|sent to|others|5");
     ask("SELECT source, destination, bytes FROM matrix WHERE received = 1", "10|11|64");
-    ask("SELECT count(*) FROM vector WHERE node = 1", "12");
+    ask("SELECT count(*) FROM vector WHERE node = 1", "13");
     ask("SELECT count(*) FROM vector WHERE node = 1 AND field = 'unknown'", "0");
     ask("SELECT group_concat(field) FROM vector WHERE node = 3 AND field LIKE 'e%'",
         "error_s,estimated");

@@ -61,6 +61,9 @@ static void test_sums(void)
        "a statement's real time and what is not sure of it");
     ok(near(v.sync, 2) && near(run_value_transfer(&v), 2) && near(run_value_compute(&v), 0),
        "its waiting and transfer");
+    v = run_total(run, node_named(run, "MPI_Init", 1));
+    ok(near(v.mpi, 2) && near(v.outside, 2) && near(run_value_transfer(&v), 0),
+       "MPI_Init is inside MPI, but no transfer");
     ok(run->peer_count == 2 && near(run->peers[0].sync, 1) &&
            near(run_peer_transfer(&run->peers[0]), 1),
        "its peer's");

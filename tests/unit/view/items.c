@@ -3,6 +3,7 @@
 #include "handmade.h"
 
 #include "record/plan.h"
+#include "view/query.h"
 
 static const char *const figure12[] = {HEAD "p|-|0|-|0|1|3|0|main|main\n"
                                             "c|0|1|-|0|2|2|0|P1|P1\n"
@@ -216,6 +217,38 @@ static void test_waits(void)
     ok(near(p1.mpi, dear.mpi) && near(all.mpi, 3.5) && near(all.sync, 1.25),
        "nothing is lost or doubled on the way up");
     ok(run_total(run, procedure("P4")).mpi == 0, "and one that does not communicate has none");
+    run_free(run);
+}
+
+/* MPI_Init and MPI_Finalize are no transfer of what calls them, from however far. */
+static void test_outside(void)
+{
+    static const char *const tables[] = {HEAD "p|-|0|-|0|1|9|0|main|main\n"
+                                              "c|0|1|-|0|2|2|0|setup|setup\n"
+                                              "m|0|-|-|0|3|3|0|MPI_Send|-\n"
+                                              "m|0|-|-|0|4|4|0|MPI_Finalize|-\n"
+                                              "p|-|2|-|0|20|22|0|setup|setup\n"
+                                              "m|4|-|-|0|21|21|0|MPI_Init|-\n",
+                                         NULL};
+    begin(tables);
+    probe(1, 0, PROCEDURE, 1, -1);
+    from(1, 0, "libc", 77, 1, 10);
+    probe(1, 1, CALL, 1, 5);
+    probe(1, 2, PROCEDURE, 1, -1);
+    communication("MPI_Init", 21, 1, 4)->outside = 4;
+    communication("MPI_Finalize", 4, 1, 2)->outside = 2;
+    communication("MPI_Send", 3, 1, 1)->sync = 0.25;
+    structure();
+    struct run_value all = run_total(run, procedure("main"));
+    struct run_value setup = run_total(run, procedure("setup"));
+    struct run_value call = run_total(run, find(GRAPH_CALL, "setup", 2));
+    ok(near(all.mpi, 7) && near(all.outside, 6) && near(run_value_compute(&all), 3),
+       "MPI_Init and MPI_Finalize are inside MPI, in what calls them");
+    ok(near(run_value_transfer(&all), 0.75) && near(run_value_transfer(&setup), 0) &&
+           near(run_value_transfer(&call), 0),
+       "and no transfer there");
+    struct query_item item = query_item(run, procedure("main"), 10);
+    ok(near(query_waiting(run, &item), 0.25), "nor could it have been waiting");
     run_free(run);
 }
 
@@ -450,6 +483,7 @@ int main(void)
     test_sole();
     test_direct_by_address();
     test_waits();
+    test_outside();
     test_waits_untimed();
     test_ranks();
     test_estimates();
