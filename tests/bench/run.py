@@ -117,7 +117,7 @@ def value(kind, name, plain, tool):
 def calls_table(bench, mpi, rounds):
     seen = bench.calls(mpi, rounds, bench.tools(mpi), (*LIMITS, "two_tsc"))
     names = [n for n in seen if n != "plain"]
-    print(f"\n{mpi}, 2 ranks, median of {rounds} rounds (each the median of 15 batches)\n")
+    print(f"\n{mpi}, 2 ranks, median of {rounds} rounds (each the lower quartile of 400 short batches)\n")
     print(f"{'':<38}{'plain':>10}" + "".join(f"{n:>11}" for n in names) + f"{'limits':>12}")
     bad = []
     for name, (what, kind, without, limit) in LIMITS.items():
