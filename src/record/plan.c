@@ -200,25 +200,25 @@ static bool reconcile(struct plan *ours, const struct plan *theirs)
 /* False: somebody else has changed it meanwhile. `to`: the generation that it has come to. */
 static bool try_take(struct plan *shared, const struct plan *theirs, uint32_t *to)
 {
-    struct plan plan, new;
+    struct plan plan, next;
     *to = 0;
-    memcpy(&new, theirs, sizeof new);
-    if (!makes_sense(&new) || !plan_read(shared, &plan))
+    memcpy(&next, theirs, sizeof next);
+    if (!makes_sense(&next) || !plan_read(shared, &plan))
         return true;
-    int32_t newer = (int32_t)(new.generation - plan.generation);
-    uint32_t seen = plan.generation, generation = new.generation;
+    int32_t newer = (int32_t)(next.generation - plan.generation);
+    uint32_t seen = plan.generation, generation = next.generation;
     *to = seen;
     if (newer < 0)
         return true;
     if (newer == 0) {
-        if (!reconcile(&plan, &new))
+        if (!reconcile(&plan, &next))
             return true;
-        memcpy(&new, &plan, sizeof new);
+        memcpy(&next, &plan, sizeof next);
         generation++;
-    } else if (!new.top && !plan.top &&new.on) {
-        generation += join_ranges(&new, &plan); /* news for them */
+    } else if (!next.top && !plan.top && next.on) {
+        generation += join_ranges(&next, &plan); /* news for them */
     }
-    *to = change(shared, &new, &seen, generation);
+    *to = change(shared, &next, &seen, generation);
     return *to;
 }
 
