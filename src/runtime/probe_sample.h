@@ -158,7 +158,7 @@ static inline void sample_square(struct record_probe *r, int64_t difference, uin
  */
 static inline bool sample_fenced(const struct probe_site *s)
 {
-    int64_t tiny = s->fenced ? SAMPLE_TINY / 2 : SAMPLE_TINY;
+    int64_t tiny = s->fenced ? SAMPLE_TINY * 4 / 5 : SAMPLE_TINY;
     return s->size > SAMPLE_FENCED || s->visit_time > tiny << RECORD_TIME_SHIFT;
 }
 
