@@ -10,6 +10,8 @@
 #ifndef LOUPE_BENCH_STAGE_H
 #define LOUPE_BENCH_STAGE_H
 
+#include "../../programs/waited.h"
+
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,23 +51,10 @@ static inline void stage(const char *name, double begin)
     run.stage[i].seconds += seconds;
 }
 
-/* Seconds that this thread could have run and had no processor; 0 where the kernel does not say. */
-static inline double clock_lost(void)
-{
-    long long ran, waited = 0;
-    FILE *file = fopen("/proc/thread-self/schedstat", "r");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%lld %lld", &ran, &waited) != 2)
-        waited = 0;
-    fclose(file);
-    return 1e-9 * (double)waited;
-}
-
 static inline void run_begin(int *argc, char ***argv)
 {
     MPI_Init(argc, argv);
-    run.lost = clock_lost();
+    run.lost = 1e-9 * (double)thread_waited();
     run.begin = clock_now();
     MPI_Comm_rank(MPI_COMM_WORLD, &run.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &run.ranks);
@@ -75,7 +64,7 @@ static inline int run_end(uint64_t result)
 {
     char text[2048];
     run.wall = clock_now() - run.begin;
-    run.lost = clock_lost() - run.lost;
+    run.lost = 1e-9 * (double)thread_waited() - run.lost;
     MPI_Finalize();
     int used = snprintf(text, sizeof text, "rank %d wall %.9f\nrank %d lost %.9f\n", run.rank,
                         run.wall, run.rank, run.lost);

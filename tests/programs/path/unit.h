@@ -8,6 +8,8 @@
 #ifndef LOUPE_TEST_PATH_UNIT_H
 #define LOUPE_TEST_PATH_UNIT_H
 
+#include "../waited.h"
+
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -55,37 +57,24 @@ static inline void units(int count)
     unit_spend((int64_t)count * UNIT_NS);
 }
 
-/* How long the thread could have run and had no processor, ns; 0 where the kernel does not say. */
-static inline int64_t unit_waited(void)
-{
-    long long ran, waited = 0;
-    FILE *file = fopen("/proc/thread-self/schedstat", "r");
-    if (!file)
-        return 0;
-    if (fscanf(file, "%lld %lld", &ran, &waited) != 2)
-        waited = 0;
-    fclose(file);
-    return waited;
-}
-
 /* A thread other than the first is about to end. */
 static inline void unit_thread_end(void)
 {
-    __atomic_fetch_add(&unit.others, unit_waited(), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&unit.others, thread_waited(), __ATOMIC_RELAXED);
 }
 
 static inline void unit_begin(int *argc, char ***argv)
 {
     int level;
     MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level);
-    unit.waited = unit_waited();
+    unit.waited = thread_waited();
     MPI_Comm_rank(MPI_COMM_WORLD, &unit.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &unit.ranks);
 }
 
 static inline int unit_end(void)
 {
-    int64_t waited = unit_waited() - unit.waited + unit.others;
+    int64_t waited = thread_waited() - unit.waited + unit.others;
     int64_t stolen = unit.away > waited ? unit.away - waited : 0;
     MPI_Finalize();
     printf("checksum %d\nwaited %.6f\nstolen %.6f\n", unit.rank, (double)waited / 1e9,
