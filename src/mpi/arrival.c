@@ -403,10 +403,10 @@ int64_t short_learn(struct meet *m, uint64_t since)
     return learnt_now(&m->cost, clock_since(since, short_clock()));
 }
 
-int short_failed(struct ending *e, struct site *site, int returned)
+int short_failed(struct ending e, struct site *site, int returned)
 {
-    event_settle_short(e);
+    event_settle_short(&e);
     coll_take_back(shim_headers ? (struct comm_info *)site->comm_info : NULL, returned);
-    event_shut(e);
+    event_shut(&e);
     return returned;
 }

@@ -113,7 +113,7 @@ HOT void short_begin(struct meet *m, const struct ending *e, struct thread *t, s
 
 /* What it costs this time, which is measured. */
 int64_t short_learn(struct meet *m, uint64_t since);
-int short_failed(struct ending *e, struct site *site, int returned);
+int short_failed(struct ending e, struct site *site, int returned);
 
 /* Everyone was waited for; settles the event. */
 HOT void short_go_all(struct meet *m, struct ending *e, struct site *site)

@@ -383,13 +383,13 @@ void waiting_drop(struct waiting *w, struct thread *t, const MPI_Request *reques
     }
 }
 
-int fast_failed(struct ending *e, int returned, const MPI_Request *requests,
+int fast_failed(struct ending e, int returned, const MPI_Request *requests,
                 const MPI_Status *statuses)
 {
-    struct thread *t = e->thread;
+    struct thread *t = e.thread;
     struct fast_waiting *w = t->room;
-    event_settle_short(e);
-    statement_close(e->record);
+    event_settle_short(&e);
+    statement_close(e.record);
     for (const struct fast_request *r = w->of; r < w->end; r++) {
         bool well = statuses && statuses[r->index].MPI_ERROR == MPI_SUCCESS;
         if (requests[r->index] != ABI_REQUEST_NULL)

@@ -36,8 +36,10 @@
     })
 #define SAME(cached, handle) ((__typeof__(handle))(cached) == (handle))
 
-/* What is not short ends the event too, so that the short way keeps nothing over a second call. */
-int fast_receive_slow(struct ending *e, struct site *site, MPI_Request request,
+/* What is not short ends the event too, so that the short way keeps nothing over a second call. It
+ * gets a copy of it: what has no address stays in registers, and on the way from a receive to the
+ * next send each store is one more before MPI's own. */
+int fast_receive_slow(struct ending e, struct site *site, MPI_Request request,
                       const struct near_peer *near);
 
 /* A receive was posted from a peer that the site knows. */
@@ -48,7 +50,7 @@ HOT int fast_receive(struct ending *e, struct site *site, MPI_Request request,
     struct pending *p = request_home(key);
     if (UNLIKELY(shim_requests.used >= shim_requests.fast_most || p->key ||
                  request == ABI_REQUEST_NULL))
-        return fast_receive_slow(e, site, request, near);
+        return fast_receive_slow(*e, site, request, near);
     shim_requests.used++;
     p->key = key;
     p->site = site;
@@ -202,25 +204,25 @@ HOT int fast_not_yet(struct ending *e)
 }
 
 /* The call failed: as waiting_drop. */
-int fast_failed(struct ending *e, int returned, const MPI_Request *requests,
+int fast_failed(struct ending e, int returned, const MPI_Request *requests,
                 const MPI_Status *statuses);
 
 /* A message from a rank or with a tag that is not near, or of a communicator that was freed
  * meanwhile. */
-int fast_received_slow(struct ending *e, struct site *site, const MPI_Status *status);
+int fast_received_slow(struct ending e, struct site *site, const MPI_Status *status);
 
-int fast_unreceived(struct ending *e, struct site *site, int returned, const MPI_Status *status);
+int fast_unreceived(struct ending e, struct site *site, int returned, const MPI_Status *status);
 
 /* A receive from one source, and nothing was posted that could have got its message. */
-HOT int fast_received(struct ending *e, struct site *site, const MPI_Status *status)
+HOT int fast_received(struct ending *e, struct site *site, const MPI_Status *status, bool headers)
 {
     struct near_peer *near = near_peer(site, status->MPI_SOURCE, RECORD_RECEIVED);
     uint64_t bytes;
     if (UNLIKELY(near->rank != status->MPI_SOURCE || near->tag != status->MPI_TAG ||
                  !abi_status_plain(status, &bytes)))
-        return fast_received_slow(e, site, status);
-    struct stream *s = near->stream;
-    if (LIKELY(shim_headers)) {
+        return fast_received_slow(*e, site, status);
+    if (headers) {
+        struct stream *s = near->stream;
         struct pairing x = pairing_start(event_meeting_short(e), e->begin, e->now);
         pair_received(&x, s, LIKELY(s != NULL) ? stream_post(s) : 0, near->world, bytes);
         fast_settle(e, site, &x, near->record);
@@ -233,16 +235,17 @@ HOT int fast_received(struct ending *e, struct site *site, const MPI_Status *sta
     return MPI_SUCCESS;
 }
 
-/* A send that may have waited for its receive, whatever came of it. */
-void fast_settle_long(struct ending *e, struct site *site, int dest, int returned, uint64_t bytes);
+/* A send that may have waited for its receive, whatever came of it. Returns its ticks. */
+uint64_t fast_settle_long(struct ending e, struct site *site, int dest, int returned,
+                          uint64_t bytes);
 /* The sender of what is about to be received may wait for it: is it known who, and which message?
  */
 bool fast_answers(const struct site *site, int source, int tag);
 /* Then it is told. Returns where the header is going to be. */
-const void *fast_answer(const struct ending *e, struct thread *t, struct site *site, int source,
+const void *fast_answer(struct ending e, struct thread *t, struct site *site, int source,
                         uint64_t room);
 
 /* The message of a send that failed will not come. */
-int fast_unsent(struct ending *e, struct site *site, int dest, int returned);
+int fast_unsent(struct ending e, struct site *site, int dest, int returned);
 
 #endif

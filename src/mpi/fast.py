@@ -17,12 +17,12 @@ PUBLISH = ("    if (LIKELY(near->stream != NULL))\n"
 # Its header is in a line that the sender has written; all else is far away too after a long copy.
 ANSWER = ("    const void *header = site;\n"
           f"    if (UNLIKELY({LONG}))\n"
-          "        header = fast_answer(&e, t, site, source, (uint64_t)count * site->type_size);\n")
+          "        header = fast_answer(e, t, site, source, (uint64_t)count * site->type_size);\n")
 FETCH = "    __builtin_prefetch(header);\n"
 PUBLISHES = {"send": PUBLISH, "isend": PUBLISH, "recv": ANSWER}
 SETTLE = "    event_settle_short(&e);\n"
 SETTLE_LONG = ("    if (LIKELY(bytes < pair_long))\n    " + SETTLE +
-               "    else\n        fast_settle_long(&e, site, dest, returned, bytes);\n")
+               "    else\n        e.ticks = fast_settle_long(e, site, dest, returned, bytes);\n")
 CLASSES = {
     "send": SEND,
     "isend": (SEND[0] + " || " + LONG,) + SEND[1:],
@@ -32,7 +32,7 @@ CLASSES = {
              "    MPI_Status own_status;\n"
              "    if (status == MPI_STATUS_IGNORE)\n"
              "        status = &own_status;\n",
-             "", "fast_received(&e, site, status)"),
+             "", "fast_received(&e, site, status, true)"),
     "irecv": ("!SAME(site->comm, comm) || "
               "(near = near_peer(site, source, RECORD_RECEIVED))->rank != source || "
               "near->tag != tag || shim_posts || !SAME(site->type, datatype) || " + LONG,
@@ -40,7 +40,7 @@ CLASSES = {
 }
 
 CALL = """\
-static {ret} wrap_{name}({decls})
+{prefix}_{name}({decls})
 {{
 {near}    struct thread *t = loupe_tls.ready;
     struct site *site = READY(t, CALL_{name});
@@ -52,6 +52,24 @@ static {ret} wrap_{name}({decls})
 {fetch}    event_stop(&e, site);
 {after}{shut}}}
 """
+
+# Without headers (--no-headers) nothing of them should cost anything, not even registers: what
+# comes back from a receive goes on to the next send, and the other rank waits for that.
+# Chosen before either saves any.
+CHOICE = """\
+static {ret} wrap_{name}({decls})
+{{
+    if (LIKELY(shim_headers))
+        JUMP with_{name}({args});
+    JUMP bare_{name}({args});
+}}
+"""
+BARE_CLASSES = {
+    "send": SEND,
+    "recv": ("!SAME(site->comm, comm) || source == MPI_ANY_SOURCE || "
+             "!SAME(site->type, datatype)",) + CLASSES["recv"][1:3] +
+            ("fast_received(&e, site, status, false)",),
+}
 
 # Posts, when they are only counted (runtime/post.h). What has a header needs to know when it began.
 POSTS = {"isend": ("!near->stream && ",
@@ -91,7 +109,7 @@ static int wrap_{name}({decls})
     int returned = NEXT(0, {psymbol}, {name})({args});
     event_stop(&e, site);
     if (UNLIKELY(returned != MPI_SUCCESS))
-        return short_failed(&e, site, returned);
+        return short_failed(e, site, returned);
     if (LIKELY(meet != NULL))
         short_go_all(meet, &e, site);
     else
@@ -125,7 +143,7 @@ static int wrap_{name}({decls})
     int returned = NEXT(0, {psymbol}, {name})({args});
     event_stop(&e, site);
     if (UNLIKELY(returned != MPI_SUCCESS))
-        return fast_failed(&e, returned, {requests}, {known});
+        return fast_failed(e, returned, {requests}, {known});
 {if_flag}    return fast_done(&e, site, {status}, {test});
 }}
 """
@@ -141,15 +159,22 @@ def call(c):
         return collective(c)
     if c.cls not in CLASSES or c.variadic or c.name.startswith(("Ssend", "Issend")):
         return None # these wait for their receive, whatever the size
-    unless, own, after, end = CLASSES[c.cls]
-    settle, failed, post = SETTLE_LONG if c.cls == "send" else SETTLE, "", ""
+    if c.cls not in BARE_CLASSES:
+        return written(c, f"static {c.ret} wrap", False)
+    return written(c, f"FULL {c.ret} bare", True) + written(c, f"FULL {c.ret} with", False) + \
+        CHOICE.format(ret=c.ret, name=c.name, decls=c.decls, args=c.args)
+
+
+def written(c, prefix, bare):
+    unless, own, after, end = (BARE_CLASSES if bare else CLASSES)[c.cls]
+    settle, failed, post = SETTLE_LONG if c.cls == "send" and not bare else SETTLE, "", ""
     if after:
         after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{after}    }}\n"
-    if c.cls in ("send", "isend"):
-        failed = "    else\n        return fast_unsent(&e, site, dest, returned);\n"
+    if c.cls in ("send", "isend") and not bare:
+        failed = "    else\n        return fast_unsent(e, site, dest, returned);\n"
     if c.cls == "recv": # settles it
         after = f"    if (LIKELY(returned == MPI_SUCCESS))\n        return {end};\n" \
-                "    return fast_unreceived(&e, site, returned, status);\n"
+                "    return fast_unreceived(e, site, returned, status);\n"
     elif end:
         after = f"    if (LIKELY(returned == MPI_SUCCESS))\n        return {end};\n"
     else:
@@ -163,8 +188,10 @@ def call(c):
     if c.cls != "recv":
         after = settle + after
     return CALL.format(ret=c.ret, name=c.name, decls=c.decls, args=c.args, psymbol=c.psymbol,
-                       post=post, near="    struct near_peer *near;\n" if "near" in unless else "",
-                       publish=PUBLISHES.get(c.cls, ""), fetch=FETCH if c.cls == "recv" else "",
+                       prefix=prefix, post=post,
+                       near="    struct near_peer *near;\n" if "near" in unless else "",
+                       publish="" if bare else PUBLISHES.get(c.cls, ""),
+                       fetch=FETCH if c.cls == "recv" and not bare else "",
                        unless=f" || {unless}" if unless else "", own=own, after=after,
                        shut=shut)
 

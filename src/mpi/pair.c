@@ -150,14 +150,16 @@ void sending_track(const struct sending *s, struct event *e, int result, MPI_Req
         request_track_send(e, request, s->stream, s->number, s->bytes);
 }
 
-void fast_settle_long(struct ending *e, struct site *site, int dest, int returned, uint64_t bytes)
+uint64_t fast_settle_long(struct ending e, struct site *site, int dest, int returned,
+                          uint64_t bytes)
 {
     struct near_peer *near = near_peer(site, dest, RECORD_SENT);
     struct stream *s = near->rank == dest ? near->stream : NULL;
-    struct pairing x = pairing_start(event_meeting_short(e), e->begin, e->now);
+    struct pairing x = pairing_start(event_meeting_short(&e), e.begin, e.now);
     if (s && returned == MPI_SUCCESS && !shim_multiple && pair_waits(s, bytes))
         pairing_sent(&x, s, s->count, bytes);
-    fast_settle(e, site, &x, NULL);
+    fast_settle(&e, site, &x, NULL);
+    return e.ticks;
 }
 
 bool fast_answers(const struct site *site, int source, int tag)
@@ -166,25 +168,25 @@ bool fast_answers(const struct site *site, int source, int tag)
     return near->rank == source && near->tag == tag;
 }
 
-const void *fast_answer(const struct ending *e, struct thread *t, struct site *site, int source,
+const void *fast_answer(struct ending e, struct thread *t, struct site *site, int source,
                         uint64_t room)
 {
     struct stream *s = near_peer(site, source, RECORD_RECEIVED)->stream;
     if (!s)
         return site;
     if (pair_answers(s, room)) {
-        answer_publish(t, s, s->count + 1, e->begin, delay_told(t, e->before));
+        answer_publish(t, s, s->count + 1, e.begin, delay_told(t, e.before));
         event_spent(t, pair_publish_cost);
     }
     return s->in->at;
 }
 
-int fast_unsent(struct ending *e, struct site *site, int dest, int returned)
+int fast_unsent(struct ending e, struct site *site, int dest, int returned)
 {
     struct near_peer *near = near_peer(site, dest, RECORD_SENT);
     if (near->rank == dest && near->stream)
         pair_withdraw(near->stream);
-    event_shut(e);
+    event_shut(&e);
     return returned;
 }
 
@@ -370,7 +372,8 @@ void pair_settle_message(struct event *e, int result, const struct pending *m,
 }
 
 /* The short way ends as the full one does. */
-static int end_long(struct ending *ending, struct site *site, int result, const MPI_Status *status)
+static int end_long(const struct ending *ending, struct site *site, int result,
+                    const MPI_Status *status)
 {
     struct event e = {.thread = ending->thread,
                       .site = site,
@@ -390,16 +393,16 @@ static int end_long(struct ending *ending, struct site *site, int result, const 
     return result;
 }
 
-int fast_received_slow(struct ending *e, struct site *site, const MPI_Status *status)
+int fast_received_slow(struct ending e, struct site *site, const MPI_Status *status)
 {
-    return end_long(e, site, MPI_SUCCESS, status);
+    return end_long(&e, site, MPI_SUCCESS, status);
 }
 
-int fast_unreceived(struct ending *e, struct site *site, int returned, const MPI_Status *status)
+int fast_unreceived(struct ending e, struct site *site, int returned, const MPI_Status *status)
 {
     if (was_truncated(returned))
-        return end_long(e, site, returned, status);
-    event_settle_short(e);
-    event_shut(e);
+        return end_long(&e, site, returned, status);
+    event_settle_short(&e);
+    event_shut(&e);
     return returned;
 }

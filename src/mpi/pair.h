@@ -128,8 +128,10 @@ HOT void pairing_join(struct pairing *p, struct ring_in *ring, const struct head
     if (p->meeting.ideal > ideal)
         p->transfer = transfer;
     p->paired++;
-    if (UNLIKELY(h->statement & RING_PATH))
-        ring_meet_path(ring, h, carry_begin(p->meeting.own));
+    if (UNLIKELY(h->statement & RING_PATH)) {
+        struct header copy = *h; /* the same: what has an address is kept in memory */
+        ring_meet_path(ring, &copy, carry_begin(p->meeting.own));
+    }
 }
 
 HOT uint64_t pairing_sync(const struct pairing *p)

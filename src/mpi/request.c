@@ -260,7 +260,7 @@ void request_track_message(struct event *e, MPI_Request request, const struct pe
     request_put(&new);
 }
 
-int fast_receive_slow(struct ending *e, struct site *site, MPI_Request request,
+int fast_receive_slow(struct ending e, struct site *site, MPI_Request request,
                       const struct near_peer *near)
 {
     if (request != ABI_REQUEST_NULL)
@@ -272,8 +272,8 @@ int fast_receive_slow(struct ending *e, struct site *site, MPI_Request request,
                                       .stream = near->stream,
                                       .number = near->stream ? stream_post(near->stream) : 0,
                                       .peer = near->record,
-                                      .quick = e->thread});
-    event_shut(e);
+                                      .quick = e.thread});
+    event_shut(&e);
     return MPI_SUCCESS;
 }
 

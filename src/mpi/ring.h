@@ -194,8 +194,12 @@ HOT enum ring_result ring_take(struct ring_in *r, uint32_t key, uint32_t stream,
         ring_fetch_path(r);
     if (UNLIKELY(__atomic_load_n(&s->number, __ATOMIC_ACQUIRE) != (uint32_t)r->low ||
                  s->key != key || s->stream != stream || !ring_copy(s, r->low, h, &size) ||
-                 size != ring_size(bytes) || h->statement & RING_LOOSE))
-        return ring_take_slow(r, key, RING_BY_NUMBER, stream, bytes, h);
+                 size != ring_size(bytes) || h->statement & RING_LOOSE)) {
+        struct header found = {0}; /* has an address; `h` should stay in registers */
+        enum ring_result result = ring_take_slow(r, key, RING_BY_NUMBER, stream, bytes, &found);
+        *h = found;
+        return result;
+    }
     r->low++;
     r->at = &r->slots[ring_at(r->low)];
     return RING_FOUND;

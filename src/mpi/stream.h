@@ -129,8 +129,12 @@ enum ring_result stream_take_slow(struct stream *s, uint32_t number, uint64_t by
 /* The header of a message that a receive with this number has got. */
 HOT bool stream_take(struct stream *s, uint32_t number, uint64_t bytes, struct header *h)
 {
-    if (UNLIKELY(s->loose || s->unsent))
-        return stream_take_slow(s, number, bytes, h) == RING_FOUND;
+    if (UNLIKELY(s->loose || s->unsent)) {
+        struct header found = {0}; /* has an address; `h` should stay in registers */
+        enum ring_result result = stream_take_slow(s, number, bytes, &found);
+        *h = found;
+        return result == RING_FOUND;
+    }
     enum ring_result result = ring_take(s->in, s->key, number, bytes, h);
     if (UNLIKELY(result == RING_NONE))
         s->unsent++;
