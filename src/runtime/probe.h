@@ -153,9 +153,11 @@ struct probe_site {
     uint64_t counted;   /* what a visit of a block that was only counted took last, */
     uint64_t dilated;   /* and of the timed block before it, with its cost; 0: not known */
     int64_t last_time;  /* of the block before: for the error */
-    int64_t visit_time; /* of a visit of the last block that was timed */
-    uint64_t decided;   /* when the size was chosen, */
-    uint64_t visits;    /* and executions then */
+    /* Of a visit of the last two blocks that were timed, the lesser, as one may have been
+     * interrupted; and of the last. */
+    int64_t visit_time, visit_last;
+    uint64_t decided; /* when the size was chosen, */
+    uint64_t visits;  /* and executions then */
     uint64_t block_began, block_ended;
     uint64_t talked;  /* of the thread, when it began */
     uint64_t settled; /* when the visits began that it is compared with, */
@@ -270,7 +272,7 @@ struct probe_thread {
 };
 extern __thread struct probe_thread *loupe_probes __attribute__((tls_model("initial-exec")));
 
-/* What a timed visit costs, as measured at the start, in 1/256 ticks. */
+/* What a timed visit costs, the least that calibrations found, in 1/256 ticks. */
 struct probe_cost {
     uint64_t all, inside; /* in all, and between the two readings of the clock */
 };

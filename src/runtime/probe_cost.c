@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a timed visit costs, measured at the start on a unit of our own, that no thread counts in.
- * Out-of-order execution hides part of it in real programs; sites that matter find out their own
- * cost in place (probe_sample.h).
+ * What a timed visit costs, measured at the start and now and then on a unit of our own, that no
+ * thread counts in. Out-of-order execution hides part of it in real programs; sites that matter
+ * find out their own cost in place (probe_sample.h).
  */
 #include "runtime/probe.h"
 
@@ -12,6 +12,7 @@
 #include "runtime/process.h"
 
 #include <cpuid.h>
+#include <errno.h>
 #include <string.h>
 
 struct probe_costs probe_costs;
@@ -239,10 +240,14 @@ static void measure_hidden(struct trial *t)
         try_batch(t, count_batch, 0, r, &alone);
         try_batch(t, work_batch, 0, r, &timed);
     }
+    static uint64_t least;
+    if (least && timed.ticks >= least)
+        return;
+    least = timed.ticks;
     uint64_t work = per_visit(clock_since(empty.ticks, worked.ticks));
-    uint64_t hidden = clock_since(timed.inside, alone.inside + work);
-    probe_costs.work = work;
-    probe_costs.hidden = hidden > alone.inside / 4 ? alone.inside / 4 : hidden;
+    uint64_t hidden = clock_since(timed.inside, alone.inside + work), most = alone.inside / 4;
+    __atomic_store_n(&probe_costs.work, work, __ATOMIC_RELAXED);
+    __atomic_store_n(&probe_costs.hidden, hidden > most ? most : hidden, __ATOMIC_RELAXED);
 }
 
 /* The machine may have been slow just then: the least of all times it was tried. */
@@ -291,6 +296,7 @@ void probe_calibrate(void)
     struct probe_thread *own = loupe_probes;
     uintptr_t top = loupe_dynamic_top;
     struct trial *t = pages_alloc(sizeof *t);
+    probe_costs.again = now + APART; /* if there is no memory */
     if (!t)
         return;
     t->batches = times ? BATCHES_LATER : BATCHES;
@@ -311,6 +317,8 @@ void *probe_rare_calibrate(void *unused, uintptr_t unused_too)
 {
     (void)unused;
     (void)unused_too;
+    int saved = errno;
     probe_calibrate();
+    errno = saved;
     return NULL;
 }

@@ -79,9 +79,9 @@ static inline void items_entered(struct probe_thread *p, uint64_t since, int64_t
 {
     fence();
     int64_t ticks = (int64_t)(now_ticks() - since);
-    if (ticks > LEARNT_TOO_LONG)
-        return;
     int64_t cost = ticks * (1 << RECORD_TIME_SHIFT) - (p->delay - known);
+    if (cost >> RECORD_TIME_SHIFT > LEARNT_TOO_LONG)
+        return;
     p->delay += cost;
     p->thread->apart += cost;
 }

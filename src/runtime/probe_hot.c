@@ -83,8 +83,9 @@ static inline uint64_t now_ticks(void)
 /*
  * The clock as it is does not wait: what the program does shortly before and after runs on beside
  * it. Between fences it sees a visit of a few nanoseconds as it is, and costs more; so that is for
- * sites that are timed now and then. The fences stand as near to the program's code as can be: last
- * in the entry, first in the exit, where the cookie says so.
+ * sites that are timed now and then, and visits that are longer (sample_fenced). The fences stand
+ * as near to the program's code as can be: last in the entry, first in the exit, where the cookie
+ * says so.
  */
 enum { COOKIE_FENCED = 1, COOKIE_STEP = PROBE_COOKIE_FRAME * (PROBE_FRAMES + 1) };
 
@@ -135,6 +136,14 @@ static inline void count_only(struct probe_thread *p, struct probe_site *s)
     arm(s, (int32_t)s->gap);
 }
 
+/* No visit's cost, so no one's budget. */
+static RARELY void calibrate_again(struct probe_thread *p)
+{
+    int64_t before = p->delay;
+    rare(probe_rare_calibrate, NULL, 0);
+    p->thread->apart += p->delay - before;
+}
+
 /* Is this visit timed? Arms the cell for the next one that is wanted here. */
 static inline bool sampled(struct probe_thread *p, struct probe_site *s)
 {
@@ -143,7 +152,7 @@ static inline bool sampled(struct probe_thread *p, struct probe_site *s)
         gap = sample_turn(p, s, now_ticks());
     if (UNLIKELY(gap)) {
         if (UNLIKELY(s->phase == PROBE_BETWEEN && now_ticks() > probe_costs.again))
-            rare(probe_rare_calibrate, NULL, 0);
+            calibrate_again(p);
         arm(s, (int32_t)gap);
         return false;
     }

@@ -164,15 +164,25 @@ static inline bool sample_fenced(const struct probe_site *s)
 
 static inline uint64_t sample_hidden(const struct probe_site *s)
 {
-    int64_t visit = s->visit_time, work = (int64_t)probe_costs.work;
+    /* another thread may be calibrating */
+    int64_t visit = s->visit_time;
+    int64_t work = (int64_t)__atomic_load_n(&probe_costs.work, __ATOMIC_RELAXED);
+    uint64_t hidden = __atomic_load_n(&probe_costs.hidden, __ATOMIC_RELAXED);
     if (visit >= work)
-        return probe_costs.hidden;
-    return visit > 0 ? probe_costs.hidden * (uint64_t)visit / (uint64_t)work : 0;
+        return hidden;
+    return visit > 0 ? hidden * (uint64_t)visit / (uint64_t)work : 0;
+}
+
+static inline void sample_visit_took(struct probe_site *s, int64_t time)
+{
+    s->visit_time = time < s->visit_last ? time : s->visit_last;
+    s->visit_last = time;
 }
 
 /* With fences or without: what a timed visit costs is another matter then. */
 static inline void sample_way(struct probe_site *s)
 {
+    bool before = s->fenced;
     s->fenced = sample_fenced(s);
     const struct probe_cost *cost =
         s->fenced ? &probe_costs.fenced[s->way] : &probe_costs.plain[s->way];
@@ -182,7 +192,8 @@ static inline void sample_way(struct probe_site *s)
         return;
     }
     struct probe_kept *kept = &s->kept[s->fenced];
-    s->kept[!s->fenced] = (struct probe_kept){s->calibrated, s->cost};
+    if (s->pair_count >= SAMPLE_PAIRS_MIN)
+        s->kept[before] = (struct probe_kept){s->calibrated, s->cost};
     s->calibrated = cost;
     s->warm_cost = cost->all;
     s->cost = kept->calibrated == cost ? kept->cost : cost->all;
@@ -222,7 +233,7 @@ static inline void sample_end_callers(struct probe_site *s, uint64_t visits, int
         all += c->block_time;
     if (begun > 0 && all > 0) {
         right = sample_undilated(s, all, begun);
-        s->visit_time = right / begun;
+        sample_visit_took(s, right / begun);
     }
     for (struct probe_caller *c = s->callers; c; c = c->next) {
         if (s->size > 1) {
@@ -258,7 +269,8 @@ static inline void sample_end_stratum(struct probe_site *s, uint64_t begin)
         int64_t mean = time / begun, rest = time % begun;
         int64_t block = mean * RECORD_BLOCK + rest * RECORD_BLOCK / begun;
         r->time += mean * visits + rest * visits / begun;
-        r->mean = s->visit_time = mean;
+        r->mean = mean;
+        sample_visit_took(s, mean);
         if (s->size > 1 && s->last_known)
             sample_square(r, block - s->last_time, s->size);
         s->last_time = block;

@@ -46,6 +46,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < TIMES; i++) {
         nanosleep(&nap, NULL);
         uint64_t mask = probe_locked();
+        probe_costs.again = 0;
         probe_calibrate();
         probe_unlocked(mask);
     }
