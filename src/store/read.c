@@ -351,6 +351,9 @@ static void add_values(struct reader *r, uint32_t node, size_t count)
         value->name = NUMBER_##unit(v[STORE_VECTOR_##name].numbers[i]);
         RECORD_VALUE_FIELDS(X)
 #undef X
+        if (r->database.format < STORE_FORMAT_OUTSIDE &&
+            run_outside_time(&r->run->graph.nodes[node]))
+            value->outside = value->mpi;
         for (int bucket = 0; bucket < RECORD_SIZE_BUCKETS; bucket++)
             if (v[STORE_VECTOR_SIZES + bucket].count)
                 value->sizes[bucket] = v[STORE_VECTOR_SIZES + bucket].numbers[i];

@@ -5,9 +5,10 @@
 
 #include "metric/run.h"
 
-#define STORE_FORMAT        5
-#define STORE_FORMAT_OLDEST 3 /* that is still read: 3 has no critical path, 4 no `outside` */
-#define STORE_FORMAT_PATHS  4 /* the first with a critical path */
+#define STORE_FORMAT         5
+#define STORE_FORMAT_OLDEST  3 /* that is still read: 3 has no critical path, 4 no `outside` */
+#define STORE_FORMAT_PATHS   4 /* the first with a critical path, */
+#define STORE_FORMAT_OUTSIDE 5 /* and that says what of MPI lies outside the ranks' time */
 
 /* Called now and then while a large file is written; done and total in rows. */
 typedef void store_progress(void *data, uint64_t done, uint64_t total);
