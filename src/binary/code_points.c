@@ -100,6 +100,9 @@ static void add_fall(struct flow *flow, struct code_body *body, uint32_t block, 
     window_choose(flow, body, point, block, index);
     point->live = LIVE_ALL;
     keep_call(flow, point->callee, 0, true);
+    /* leads there as a jump does: what others run into is nobody's cold part */
+    *VEC_PUSH(flow->file->jumps, flow->file->jump_count, flow->file->jump_room) =
+        (struct code_jump){flow->part, point->callee, false};
 }
 
 static void add_exits(struct flow *flow, struct code_body *body)

@@ -199,7 +199,6 @@ static int wait_for_calls(struct attaching *a)
 {
     enum { STEP_MS = 10 };
     struct attach_error error = {{0}};
-    double began = hold_now_s();
     pid_t one = 0;
     for (int waiting; (waiting = attach_waiting(a->attach, &one, &error)) != 0;) {
         if (waiting < 0) {
@@ -207,8 +206,8 @@ static int wait_for_calls(struct attaching *a)
             return waiting;
         }
         if (out_of_patience(a)) {
-            log_error("attach: process %d has not called MPI for %.1f s; it is left as it was",
-                      (int)one, hold_now_s() - began);
+            log_error("attach: process %d has not called MPI in %.1f s; it is left as it was",
+                      (int)one, hold_now_s() - a->began);
             return -ETIMEDOUT;
         }
         tell_waiting(a, waiting, one);

@@ -342,9 +342,11 @@ void redirecting_free(struct redirecting *r)
 static int redirect_alone(struct attach *a, struct target_pause *pause, struct attach_error *error)
 {
     struct redirecting r;
+    target_hurry(true);
     int err = redirecting_begin(&r, a);
     if (!err)
         err = slot_changes_make(&r.changes, a, redirecting_set_moments, &r, true, pause);
+    target_hurry(false);
     redirecting_free(&r);
     if (err)
         snprintf(error->message, sizeof error->message,
@@ -356,12 +358,8 @@ int attach_redirect(struct attach *a, const struct attach_wish *wish, struct tar
                     struct attach_error *error)
 {
     bool gave_up = false;
-    if (!wish) {
-        target_hurry(true);
-        int alone = redirect_alone(a, pause, error);
-        target_hurry(false);
-        return alone;
-    }
+    if (!wish)
+        return redirect_alone(a, pause, error);
     int err = redirect_with_records(a, wish, error, &gave_up);
     if (!err)
         *pause = wish->result->pause;

@@ -26,15 +26,25 @@ void wanted_refuse(struct wanted_list *wanted, struct wanted *bad, const char *w
     }
 }
 
+/* Whether it ends where nobody knows: then its entry is of no use either. One that never returns
+ * has no exits. */
+static bool ends_unknown(const struct wanted *w)
+{
+    const struct code_function *f = &w->code->functions[w->function];
+    return f->why || f->returns;
+}
+
 void wanted_refuse_unusable(struct wanted_list *wanted)
 {
     for (size_t i = 0; i < wanted->count; i++) {
         struct wanted *w = &wanted->list[i];
         if (w->left_out)
             continue;
-        if (!w->point) /* its exits are not known, say: then its entry is of no use either */
+        if (!w->point && ends_unknown(w))
             wanted_refuse(wanted, w, w->why);
-        else if (w->loaded->analysis->why)
+        if (!w->point)
+            continue;
+        if (w->loaded->analysis->why)
             wanted_refuse(wanted, w, w->loaded->analysis->why);
         else if (w->point->way == CODE_NEVER)
             wanted_refuse(wanted, w, w->point->why ? w->point->why : "it cannot be patched");

@@ -44,8 +44,8 @@ void target_hurry(bool begin)
     before.policy = sched_getscheduler(0);
     before.changed = false;
     /* One that comes before others already has been told so by the user. */
-    bool common =
-        before.policy == SCHED_OTHER || before.policy == SCHED_BATCH || before.policy == SCHED_IDLE;
+    int policy = before.policy & ~SCHED_RESET_ON_FORK;
+    bool common = policy == SCHED_OTHER || policy == SCHED_BATCH || policy == SCHED_IDLE;
     if (common && unlimited() && sched_getparam(0, &before.param) == 0) {
         const struct sched_param least = {sched_get_priority_min(SCHED_RR)};
         before.changed = sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &least) == 0;
