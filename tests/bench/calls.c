@@ -117,7 +117,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     a = calloc(1, 1 << 20);
     b = calloc(1, 1 << 20);
-    int scale = argc > 1 ? atoi(argv[1]) : 1; /* for slow tools: fewer of each */
+    int scale = argc > 1 ? atoi(argv[1]) : 1; /* for slow tools: fewer of the short ones */
     if (argc <= 2 || strcmp(argv[2], "long") != 0) {
         measure("two_tsc", BATCHES, 10000 / scale, two_tsc);
         measure("comm_rank", BATCHES, 10000 / scale, comm_rank);

@@ -24,8 +24,9 @@ TOLERANCE = 0.02  # of what is expected,
 LEAST = 0.4  # and 2 ms: what starting in mid-run and some large messages take
 MOST_LATE = 0.1
 ROUNDS = 7
-STOLEN_RUNS = 14
+STOLEN_RUNS = 28  # of all figures of a test
 _built = {}
+_stolen_runs = 0
 
 
 def build(name, source=None):
@@ -87,6 +88,13 @@ def stolen(done):
     return sum(float(line.split()[1]) for line in done.result.lines("stolen"))
 
 
+def take_stolen_run():
+    """Whether one more may be repeated: where a hypervisor has much all the time, none will do."""
+    global _stolen_runs
+    _stolen_runs += 1
+    return _stolen_runs <= STOLEN_RUNS
+
+
 class Figures:
     """Values of several runs in units of work, compared with what they ought to be."""
 
@@ -103,15 +111,14 @@ class Figures:
             got[key] = (item(path, name) if name else path)[what] / self.unit
         self.runs.append((got, waited(done) / self.unit))
         lost, over = stolen(done) / self.unit, self.worst(self.runs[-1])
-        if 0 < over <= lost:
+        if 0 < over <= lost and take_stolen_run():
             self.robbed += 1
             lt.note(f"a hypervisor had {lost:.2f} units of this run, which is off by {over:.2f} more "
                     "than allowed: once more")
 
     def enough(self):
         """One is right, or as many as count are not."""
-        return self.all_right() or \
-            len(self.runs) - min(self.robbed, STOLEN_RUNS) >= ROUNDS
+        return self.all_right() or len(self.runs) - self.robbed >= ROUNDS
 
     def over(self, run, key):
         """By how many units a figure is out of its bounds."""

@@ -464,21 +464,26 @@ def ignores(pid, number):
     return bool(int(masks["SigIgn"], 16) >> (number - 1) & 1)
 
 
+def says(process, what):
+    """Waits for a line of what it says, which is the last one read."""
+    return any(what in line for line in iter(process.stderr.readline, ""))
+
+
 def silence():
     job = Job(2)
     job.tell("silent")
     time.sleep(0.5)  # a call may just be going on
-    run = Attached(job.process.pid, "--wait", "1").result()
+    run = Attached(job.process.pid, "--wait", "5").result()
     lt.ok(run.code == 125 and "has not called MPI" in run.result.err,
           "who does not call MPI is not waited for longer than allowed", run.result)
     attached = lt.start([lt.LOUPE, "attach", str(job.process.pid), "-o", lt.run_file()])
-    lt.ok("waiting for the next MPI call" in attached.stderr.readline(), "it is said what is waited for")
+    lt.ok(says(attached, "waiting for the next MPI call"), "it is said what is waited for")
     lt.ok(ignores(attached.pid, signal.SIGTSTP), "Ctrl-Z does not stop who holds the program")
     allowed = lt.execute(["chrt", "--rr", "1", "true"]).code == 0
     lt.equal(first_of_all(attached.pid), [allowed] * 2, "nor who else wants the processors")
     lt.equal([first_of_all(p)[0] for p in ranks_of(job)], [False] * 2, "the program is one of many")
     job.take_back("silent")
-    lt.ok("monitored as job" in attached.stderr.readline(), "then it comes")
+    lt.ok(says(attached, "monitored as job"), "then it comes")
     lt.ok(lt.wait_for(lambda: not first_of_all(attached.pid)[0], 40), "who looks on is one, too")
     attached.terminate()
     lt.equal(lt.finish(attached).code, 0, "SIGTERM lets go")
