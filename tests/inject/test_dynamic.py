@@ -147,6 +147,17 @@ def forked():
     counted(run, "a forked child counts for itself", processes=2)
 
 
+def never_returns():
+    """By name or by pattern: a procedure without exits has an entry."""
+    source, program = lt.scratch("ends.c"), lt.scratch("ends")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#include <stdlib.h>\nint main(void)\n{\n    exit(0);\n}\n")
+    lt.execute(["cc", "-g", "-o", program, source])
+    for globs in ("main", "mai*"):
+        found = procedures(monitor([program], globs))
+        lt.equal(found.get("main", {}).get("count"), 1, f"main that ends in exit, as {globs}")
+
+
 def loaded_later():
     """Libraries that the program loads while it runs, and unloads: exact counts, with those of
     their constructors."""
@@ -320,4 +331,5 @@ if sys.argv[1:] == ["mpi"]:
 elif sys.argv[1:] == ["long"]:
     lt.main(programs, death)
 else:
-    lt.main(records, times, bare, everything, loaded_later, forked, unwinding, refused, death)
+    lt.main(records, times, bare, everything, loaded_later, forked, never_returns, unwinding,
+            refused, death)
