@@ -29,7 +29,7 @@ RATES = {5: 48000, 50: 4800, 150: 480, 10000: 48, 100000: 48, 0: 8}  # bytes; 0:
 PING_PONG_S = 1e-6  # about
 # Pairs of blocks and seconds of a block. The machine's speed wanders by per cents within a second: where
 # messages are many, short blocks follow each other before it has.
-FEW, MANY = (9, 0.25), (61, 0.1)
+FEW, MANY, MANY_FROM = (9, 0.25), (61, 0.1), 150
 GOAL, GOAL_RATE, GOAL_US = 0.01, 10000, 0.25
 
 
@@ -61,7 +61,7 @@ class Bench:
 
     def measure(self, rate, items, entered, options):
         """(off, on) of each pair of blocks, in seconds of a message."""
-        blocks, seconds = FEW if 0 < rate < GOAL_RATE else MANY
+        blocks, seconds = FEW if 0 < rate < MANY_FROM else MANY
         blocks, seconds = options.blocks or blocks, options.seconds or seconds
         messages = max(2, round(seconds * rate if rate else seconds / (2 * PING_PONG_S)))
         names = ",".join(f"item_{i}" for i in range(items))
