@@ -2,23 +2,13 @@
 # SPDX-License-Identifier: MIT
 # What `make install` puts where, and that programs can be built with it: install.sh SOURCE BUILD
 set -u
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
 build=$2
 prefix=${PREFIX:-/usr/local}
 dest=$(mktemp -d) || exit 1
 trap 'rm -rf "$dest"' EXIT
-count=0
-failed=0
-
-ok() { # ok STATUS WHAT
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $count - $2"
-    else
-        failed=1
-        echo "not ok $count - $2"
-        sed 's/^/# /' "$dest/log" 2>/dev/null | tail -n 20
-    fi
-}
+shown=("$dest/log")
 
 meson install --no-rebuild --quiet -C "$build" --destdir "$dest/root" >"$dest/log" 2>&1
 ok $? "meson install"
@@ -87,5 +77,4 @@ XDG_CACHE_HOME=$dest "$root/bin/loupe" cc cc -Wall -Werror "-I$root/include" reg
     "$lib/libloupe.a" >log 2>&1 && runs_unchanged ./cc-regions &&
     readelf -SW cc-regions | grep -q '\.loupe\.graph'
 ok $? "the installed loupe cc builds it with probes"
-echo "1..$count"
-exit $failed
+tap_done

@@ -2,21 +2,11 @@
 # SPDX-License-Identifier: MIT
 # The checks of `make test` can fail, and count right: checks.sh SOURCE
 set -u
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
 tools=$1/tools
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
-count=0
-failed=0
-
-ok() { # ok STATUS WHAT
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $count - $2"
-    else
-        failed=1
-        echo "not ok $count - $2"
-    fi
-}
 
 # refused MODULE LINE WHAT: a source with this one line is an edge that may not be
 refused() {
@@ -95,5 +85,4 @@ LOG
 [ "$(head -n 1 "$scratch/counted")" = "4 3 2" ]
 ok $? "count: lines of TAP, crashes, timeouts, skips"
 
-echo "1..$count"
-exit $failed
+tap_done

@@ -4,21 +4,11 @@
 # tools/test.sh runs on stand-ins for all that it starts. They write down how they were called; then
 # these calls fail: those that others need one at a time, the others all at once, each to be counted.
 set -u
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../lib/tap.sh"
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
-count=0
-failed=0
-
-ok() { # ok STATUS WHAT
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $count - $2"
-    else
-        failed=1
-        echo "not ok $count - $2"
-        sed 's/^/# /' "$scratch/output"
-    fi
-}
+shown=("$scratch/output")
 
 mkdir -p "$scratch/tools" "$scratch/bin" "$scratch"/{src,tests,include,examples,.ci}
 # Less the niceness, with which this would take minutes on a busy machine.
@@ -95,5 +85,4 @@ fails quick "$(grep -m 1 '^meson test' "$scratch/quick.calls")" silent "" 1 \
     "meson ends badly, though no test of those that ran failed"
 fails quick "" "" "tidy.py build-clang" 1 "what works beside the tests is killed"
 
-echo "1..$count"
-exit $failed
+tap_done

@@ -2,23 +2,13 @@
 # SPDX-License-Identifier: MIT
 # What loupe-instrument does not instrument, and what it says: test-refusals.sh INSTRUMENT INCLUDE
 set -u
+# shellcheck source=tests/lib/tap.sh
+. "$(dirname "$0")/../../lib/tap.sh"
 instrument=$(realpath "$1") include=$(realpath "$2")
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-count=0
-failed=0
-
-ok() { # ok STATUS WHAT
-    count=$((count + 1))
-    if [ "$1" -eq 0 ]; then
-        echo "ok $count - $2"
-    else
-        failed=1
-        echo "not ok $count - $2"
-        sed 's/^/# /' said errors 2>/dev/null
-    fi
-}
+shown=(said errors)
 
 run() { # run ARGUMENTS...
     rm -rf out
@@ -81,5 +71,4 @@ run --language c deep.c --
 [ "$code" -eq 0 ] && grep -q 'LOUPE_CALL(1), g(x)' "out/tree$PWD/deep.c"
 ok $? "a deep expression"
 
-echo "1..$count"
-exit "$failed"
+tap_done
