@@ -224,17 +224,15 @@ static inline int64_t sample_undilated(const struct probe_site *s, int64_t time,
 /*
  * Entries of a procedure by return address, once the stratum is complete. What was timed has its
  * weight already; but the first visits of a block only warm up, and fences made the others longer:
- * what all of them took together, per visit, goes to all visits, as with other sites.
+ * what all of them took together, per visit, goes to all visits, as with other sites. Returns that.
  */
-static inline void sample_end_callers(struct probe_site *s, uint64_t visits, int64_t begun)
+static inline int64_t sample_end_callers(struct probe_site *s, uint64_t visits, int64_t begun)
 {
     int64_t all = 0, right = 0;
     for (struct probe_caller *c = s->callers; c; c = c->next)
         all += c->block_time;
-    if (begun > 0 && all > 0) {
+    if (begun > 0 && all > 0)
         right = sample_undilated(s, all, begun);
-        sample_visit_took(s, right / begun);
-    }
     for (struct probe_caller *c = s->callers; c; c = c->next) {
         if (s->size > 1) {
             uint64_t count = c->block_count * visits + c->count_rest;
@@ -252,6 +250,7 @@ static inline void sample_end_callers(struct probe_site *s, uint64_t visits, int
         c->last_time = c->block_time;
         c->block_time = 0;
     }
+    return right;
 }
 
 /* The visits of a stratum are complete: those that were timed stand for all. `begin` is where the
@@ -264,13 +263,13 @@ static inline void sample_end_stratum(struct probe_site *s, uint64_t begin)
     int64_t begun = (int64_t)RECORD_BLOCK - s->left - s->cut - s->missed;
     __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
+    int64_t time = 0;
     if (begun > 0) {
-        int64_t time = sample_undilated(s, r->stratum_time, begun);
+        time = sample_undilated(s, r->stratum_time, begun);
         int64_t mean = time / begun, rest = time % begun;
         int64_t block = mean * RECORD_BLOCK + rest * RECORD_BLOCK / begun;
         r->time += mean * visits + rest * visits / begun;
         r->mean = mean;
-        sample_visit_took(s, mean);
         if (s->size > 1 && s->last_known)
             sample_square(r, block - s->last_time, s->size);
         s->last_time = block;
@@ -286,7 +285,9 @@ static inline void sample_end_stratum(struct probe_site *s, uint64_t begin)
     r->stratum_time = 0;
     r->stratum_timed = 0;
     if (s->kind == LOUPE_SITE_PROCEDURE)
-        sample_end_callers(s, (uint64_t)visits, begun);
+        time += sample_end_callers(s, (uint64_t)visits, begun);
+    if (begun > 0)
+        sample_visit_took(s, time / begun);
     __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);
     s->size = s->next_size;
     s->serial++;

@@ -11,7 +11,8 @@ enum {
     KEY_ODD,
     KEY_COMPARE,
     KEY_JUMP,
-    KEY_HANDLER
+    KEY_HANDLER,
+    KEY_POINTED
 };
 #define P(key) LOUPE_SITE(LOUPE_SITE_PROCEDURE, key)
 #define C(key) LOUPE_SITE(LOUPE_SITE_CALL, key)
@@ -23,11 +24,14 @@ enum {
     [17] = C(KEY_EVEN), [18] = P(KEY_COMPARE), [19] = LOUPE_SITE(LOUPE_SITE_STATEMENT, 99),        \
     [20] = P(KEY_JUMP), [21] = C(KEY_JUMP), [22] = LOUPE_SITE(LOUPE_SITE_LOOP, 0),                 \
     [23] = P(KEY_HANDLER), [24] = LOUPE_SITE(LOUPE_SITE_POINTER, 0),                               \
-    [25] = LOUPE_SITE(LOUPE_SITE_STATEMENT, KEY_WORK), [26] = C(KEY_WORK), [31] = C(0)
+    [25] = LOUPE_SITE(LOUPE_SITE_STATEMENT, KEY_WORK), [26] = C(KEY_WORK), [27] = P(KEY_POINTED),  \
+    [31] = C(0)
 #include "loupe-probe.h"
 
 #include "probing.h"
+
 #include "runtime/hot.h"
+#include "runtime/probe.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -176,6 +180,23 @@ static void test_unknown(void)
        "the call of a library is timed at its statement");
 }
 
+__attribute__((noinline)) static void pointed(int turns)
+{
+    LOUPE_PROCEDURE(27)
+    for (int i = 0; i < turns; i++)
+        sink++;
+}
+
+/* Its visits are charged to the address that called, and none to itself. */
+static void test_long_unknown(void)
+{
+    void (*volatile through)(int) = pointed;
+    for (int i = 0; i < 10 * RECORD_BLOCK; i++)
+        through(3000);
+    ok(loupe_probes->owned[loupe_unit_.number]->sites[27]->fenced,
+       "long visits through a pointer are timed with fences, too");
+}
+
 static jmp_buf back;
 
 __attribute__((noinline)) static void jumps(int n)
@@ -293,6 +314,7 @@ int main(int argc, char **argv)
     test_arguments();
     test_recursion();
     test_unknown();
+    test_long_unknown();
     test_longjmp();
     test_signals();
     test_control();
