@@ -251,6 +251,21 @@ static void visit_often(int visits, int turns)
     }
 }
 
+/* The share of the first item, of a path that begins now; false: others had the processor. */
+static bool calm_share(const struct plan *plan, int visits, int turns, double *found)
+{
+    struct timespec since[2];
+    set(plan);
+    clock_gettime(CLOCK_MONOTONIC, &since[0]);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &since[1]);
+    visit_often(visits, turns);
+    if (!undisturbed(since) || !read_path())
+        return false;
+    *found = share(0);
+    printf("# share %.3f\n", *found);
+    return true;
+}
+
 /* A bucket of everything, in bursts: as much in the procedure as outside. Bursts do not see who
  * else takes the processor, so only a try without others counts. */
 static void test_bucket(void)
@@ -262,16 +277,11 @@ static void test_bucket(void)
     uint64_t before = timed_calls();
     int tries = 0, calm = 0;
     for (; tries < 20 && !within; tries++) {
-        struct timespec since[2];
-        set(&p);
-        clock_gettime(CLOCK_MONOTONIC, &since[0]);
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &since[1]);
-        visit_often(100000, 600);
-        if (!undisturbed(since) || !read_path())
+        double found;
+        if (!calm_share(&p, 100000, 600, &found))
             continue;
         calm++;
-        within = share(0) > 0.45 && share(0) < 0.55;
-        printf("# share %.3f\n", share(0));
+        within = found > 0.45 && found < 0.55;
     }
     uint64_t timed = timed_calls() - before;
     ok(timed < (uint64_t)tries * 50000, "a bucket follows the budget");
@@ -303,17 +313,8 @@ static void test_short_visits(void)
     double shares[CALM];
     int calm = 0;
     visit_often(400000, 60);
-    for (int i = 0; i < TRIES && calm < CALM; i++) {
-        struct timespec since[2];
-        set(&p);
-        clock_gettime(CLOCK_MONOTONIC, &since[0]);
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &since[1]);
-        visit_often(400000, 60);
-        if (!undisturbed(since) || !read_path())
-            continue;
-        shares[calm++] = share(0);
-        printf("# share %.3f\n", share(0));
-    }
+    for (int i = 0; i < TRIES && calm < CALM; i++)
+        calm += calm_share(&p, 400000, 60, &shares[calm]);
     qsort(shares, (size_t)calm, sizeof *shares, by_size);
     /* what others take of the processor makes the shares of some greater, never less */
     double low = calm ? shares[calm / 4] : 0;
