@@ -256,14 +256,6 @@ static uint32_t node_for(struct collect *c, const struct record_statement *recor
     return key.node;
 }
 
-/* MPI_Init and MPI_Finalize lie outside of a rank's time. */
-static bool lies_outside(uint32_t call)
-{
-    const char *name = call_name(call);
-    return name && (!strcmp(name, "MPI_Init") || !strcmp(name, "MPI_Init_thread") ||
-                    !strcmp(name, "MPI_Finalize"));
-}
-
 #define CONVERT_COUNT(c, x) (x)
 #define CONVERT_BYTES(c, x) (x)
 /* Sums of differences: one that has gone below 0 is no huge number. */
@@ -291,7 +283,8 @@ static void on_statement(void *data, uint32_t block, uint32_t statement,
     }
     if (record->call != RECORD_CALL_REGION)
         value->mpi = value->time;
-    if (lies_outside(record->call))
+    bool outside = run_outside_time(&c->run->graph.nodes[node]);
+    if (outside)
         value->outside = value->time;
     if (record->estimated) {
         value->estimated = record->estimated;
@@ -300,7 +293,7 @@ static void on_statement(void *data, uint32_t block, uint32_t statement,
     memcpy(value->sizes, record->sizes, sizeof value->sizes);
     c->totals->events += record->count;
     c->totals->values++;
-    if (record->call != RECORD_CALL_REGION && !lies_outside(record->call)) {
+    if (record->call != RECORD_CALL_REGION && !outside) {
         c->mpi_ticks += (double)(int64_t)record->time;
         c->sync_ticks += (double)(int64_t)record->sync;
         c->block_has_mpi = true;
