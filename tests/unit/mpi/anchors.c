@@ -65,6 +65,11 @@ static void take(struct job *j, struct stream *in, uint32_t number, uint32_t m)
         j->wrong++;
 }
 
+static bool is_hidden(const struct job *j, uint32_t m)
+{
+    return j->hidden && m == j->hidden;
+}
+
 static void run(struct job *j, int tag)
 {
     struct stream spare, *out = stream_to(COMM, 0, tag, &spare);
@@ -75,7 +80,7 @@ static void run(struct job *j, int tag)
         uint32_t number[2], first = m, count = random_below(5) ? 1 : 2;
         for (uint32_t i = 0; i < count; i++, m++) { /* they are posted, */
             publish_until(j, out, now);
-            if (m == j->hidden)
+            if (is_hidden(j, m))
                 continue;
             number[i] = in->count + 1;
             uint64_t look = count == 1 ? now + 2 * DELIVERY : now; /* who waits looks longer */
@@ -91,7 +96,7 @@ static void run(struct job *j, int tag)
             now = j->arrives[first + i] > now ? j->arrives[first + i] : now;
             now += 20;
             publish_until(j, out, now);
-            if (first + i != j->hidden || !j->hidden)
+            if (!is_hidden(j, first + i))
                 take(j, in, number[i], first + i);
         }
         now += random_below(j->pause);
