@@ -43,9 +43,17 @@ static inline int64_t sample_timed(const struct probe_site *s)
     return (int64_t)(s->block_ended - s->block_began + visits * s->cost) / (RECORD_BLOCK - s->cut);
 }
 
+/* A reset has taken away visits of the block. */
+static inline bool sample_cut(const struct probe_site *s)
+{
+    return s->cut && s->cut != SAMPLE_WARM;
+}
+
 /* The counted visits behind a timed block have ended. */
 static SAMPLE_RARELY void sample_pair(struct probe_thread *p, struct probe_site *s, uint64_t now)
 {
+    if (sample_cut(s))
+        return;
     int64_t timed = s->usual ? s->usual : sample_timed(s);
     int64_t counted = (int64_t)(now - s->settled) / (s->span - SAMPLE_SETTLE);
     int64_t cost = timed - counted;

@@ -303,6 +303,26 @@ static void test_control(void)
        "then what came since: %lu", (unsigned long)at(r, 2).count);
 }
 
+static void visit_loop(void)
+{
+    LOUPE_LOOP(3)
+    sink++;
+}
+
+/* Nothing of the block is left to be compared with one that is counted. */
+static void test_reset_behind_block(void)
+{
+    const struct probe_site *s = loupe_probes->owned[loupe_unit_.number]->sites[3];
+    int tries = 0;
+    for (; tries < 1000000 && !(s->phase == PROBE_BLOCK && !s->left && s->size > 1); tries++)
+        visit_loop();
+    set_control(2u << RECORD_CONTROL_RESET_SHIFT);
+    for (int i = 0; i < 10 * RECORD_BLOCK; i++)
+        visit_loop();
+    ok(tries < 1000000 && at(read_back(), 3).count == 10 * RECORD_BLOCK,
+       "a reset behind a timed block");
+}
+
 int main(int argc, char **argv)
 {
     (void)argc;
@@ -318,5 +338,6 @@ int main(int argc, char **argv)
     test_longjmp();
     test_signals();
     test_control();
+    test_reset_behind_block();
     return tap_done();
 }
