@@ -44,18 +44,32 @@ static inline uint32_t pair_root(uint64_t square)
  * The mean, for what is taken off every visit has to be right for their sum: where the cost is now
  * this, now that (the other half of the core is busy for a while), the median is one of the two,
  * and so is a mean without the outermost ones, if one of the two is rare. Left out is what is
- * further off than `far`: a block that was interrupted, whichever of the two it was.
+ * further off than `far`: a block that was interrupted, whichever of the two it was. But what is
+ * often so, and not by as much as if another had the processor, is the program: it does something
+ * else after every so many visits, and some blocks have more of that than others.
  */
+static inline int64_t pair_limit(const int32_t *pairs, uint32_t count, int64_t median, int64_t far)
+{
+    enum { OFTEN = 8, FURTHER = 16 };
+    uint32_t between = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t off = pairs[i] - median, size = off < 0 ? -off : off;
+        between += size > far && size <= FURTHER * far;
+    }
+    return between * OFTEN > count ? FURTHER * far : far;
+}
+
 static inline struct pair_cost pair_cost(const int32_t *pairs, uint32_t count, int64_t far)
 {
     int32_t apart[PAIR_COST_MAX];
     int64_t median = pair_median(pairs, count), sum = 0;
+    int64_t limit = pair_limit(pairs, count, median, far);
     uint64_t squares = 0;
     uint32_t near = 0;
     for (uint32_t i = 0; i < count; i++) {
         int64_t off = pairs[i] - median, size = off < 0 ? -off : off;
         apart[i] = size > INT32_MAX ? INT32_MAX : (int32_t)size;
-        if (size > far)
+        if (size > limit)
             continue;
         near++;
         sum += off;
@@ -72,12 +86,12 @@ static inline struct pair_cost pair_cost(const int32_t *pairs, uint32_t count, i
 }
 
 /* Visits of a microsecond or two, with others inside them, vary by more than their probes cost, and
- * the mean may be far off. The bound is wide: means that vary are right in the sum of all visits.
- */
+ * the mean may be far off; so it may where the program does something else now and then. The bound
+ * is wide: means that vary are right in the sum of all visits. */
 static inline bool pair_sure(const struct pair_cost *c, uint32_t count, uint64_t calibrated)
 {
-    uint64_t spread = c->spread;
-    return spread < calibrated && 16 * spread * spread <= count * calibrated * calibrated;
+    uint64_t spread = c->spread > c->deviation ? c->spread : c->deviation;
+    return c->spread < calibrated && 16 * spread * spread <= count * calibrated * calibrated;
 }
 
 /*

@@ -48,6 +48,34 @@ static struct both try_often(uint32_t rare, uint32_t hit)
     return sum;
 }
 
+/* How many of these visits, from a random one on, something else comes before. */
+static uint32_t pauses(uint32_t from, uint32_t visits, uint32_t every)
+{
+    return (from + visits) / every - from / every;
+}
+
+/* After every so many visits the program does something else, of `pause`. */
+static struct both try_paused(uint32_t every, double pause, unsigned *wrong)
+{
+    enum { TIMED = 64, SETTLE = 48, COUNTED = 208 };
+    struct both sum = {.truth = CHEAP};
+    for (int t = 0; t < TIMES; t++) {
+        int32_t pairs[PAIR_COST_MAX];
+        for (int i = 0; i < PAIR_COST_MAX; i++) {
+            uint32_t from = draw(every);
+            double timed = pause * pauses(from, TIMED, every) / TIMED;
+            double counted = pause * pauses(from + TIMED + SETTLE, COUNTED, every) / COUNTED;
+            pairs[i] = CHEAP + noise() + (int32_t)(timed - counted);
+        }
+        struct pair_cost c = pair_cost(pairs, PAIR_COST_MAX, FAR);
+        uint64_t dearer = 0;
+        bool sure = pair_sure(&c, PAIR_COST_MAX, CHEAP);
+        sum.found += (double)pair_own(&c, sure, CHEAP, &dearer) / TIMES;
+        *wrong += sure && (c.mean < CHEAP / 2 || c.mean > CHEAP * 3 / 2);
+    }
+    return sum;
+}
+
 static void expect(struct both b, double part, const char *what)
 {
     double off = b.found / b.truth - 1;
@@ -97,6 +125,12 @@ int main(void)
     expect(try_often(10, 0), 0.01, "a cost that is rare, and twice the other, has its part");
     expect(try_often(3, 0), 0.01, "so has one that is not");
     expect(try_often(10, 20), 0.02, "interrupts in either block do not matter");
+    /* The block has mostly one of them, which is too few. */
+    unsigned wrong = 0;
+    expect(try_paused(50, 46000.0 * 256, &wrong), 0.05,
+           "what comes between visits does not, either");
+    expect(try_paused(50, 4600.0 * 256, &wrong), 0.05, "nor if it is not much");
+    ok(wrong < TIMES / 20, "and hardly anybody is sure of what is half off: %u", wrong);
     const int32_t same[] = {700, 700, 700, 700, 700, -2000000};
     struct pair_cost c = pair_cost(same, 6, FAR);
     ok(c.mean == 700 && c.spread == 0 && c.deviation == 0, "nor to what it is off by");
