@@ -56,7 +56,7 @@ static inline int64_t pair_limit(const int32_t *pairs, uint32_t count, int64_t m
         int64_t off = pairs[i] - median, size = off < 0 ? -off : off;
         between += size > far && size <= FURTHER * far;
     }
-    return between * OFTEN > count ? FURTHER * far : far;
+    return between > 1 && between * OFTEN > count ? FURTHER * far : far;
 }
 
 static inline struct pair_cost pair_cost(const int32_t *pairs, uint32_t count, int64_t far)

@@ -4,6 +4,7 @@
 #include "runtime/hot.h"
 #include "runtime/options.h"
 #include "runtime/path_log.h"
+#include "runtime/probe.h"
 #include "runtime/process.h"
 
 #include <errno.h>
@@ -147,6 +148,8 @@ void path_end(struct thread *t)
     struct record_path *r = p->record;
     int64_t at = r->waits ? p->begin : virtual_now(t);
     at = at < p->last && !r->waits ? p->last : at;
+    if (t->probes)
+        probe_reckon(t->probes, at);
     path_open(r);
     path_strip(p, path_length(p, at));
     r->ended = (uint64_t)at;

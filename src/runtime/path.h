@@ -149,6 +149,10 @@ void path_enter(struct thread *t, uint32_t item, int64_t at) EXPORT_AS(path_ente
 void path_leave(struct thread *t, uint32_t item, int64_t at, uint32_t weight, int64_t time,
                 int64_t own) EXPORT_AS(path_leave);
 
+/* So many ticks were spent in an item by visits that were not timed, since the path last met
+ * another, inside of `outer`. Not `all`: only what it has for itself alone is not known yet. */
+void path_add(struct thread *t, uint32_t item, uint32_t outer, int64_t ticks, bool all);
+
 /* The event that began at `begin` (real), with this delay (1/256 ticks). Returns the delay that it
  * begins with: less, if more was charged since the last event than time has passed, for virtual
  * time never goes back. */
@@ -191,6 +195,12 @@ static inline int64_t path_length(const struct path *p, int64_t at)
 static inline int64_t path_spent(const struct path *p, int64_t at)
 {
     return at - p->record->idle;
+}
+
+/* The item that is being visited; of those inside each other the last. */
+static inline uint32_t path_innermost(const struct path *p)
+{
+    return p->depth ? p->stack[p->depth - 1].item : RECORD_PATH_NO_ITEM;
 }
 
 static inline void path_open(struct record_path *r)

@@ -5,11 +5,12 @@
 
 #include "runtime/path_cost.h"
 #include "runtime/path_log.h"
+#include "runtime/probe.h"
 
 static void change_innermost(struct path *p, uint32_t to, int64_t length)
 {
     struct record_path *r = p->record;
-    uint32_t from = p->depth ? p->stack[p->depth - 1].item : RECORD_PATH_NO_ITEM;
+    uint32_t from = path_innermost(p);
     int64_t spent = path_spent(p, length + r->offset);
     if (from < RECORD_PATH_ITEMS) {
         r->item[from].exclusive += length;
@@ -178,6 +179,28 @@ void path_leave(struct thread *t, uint32_t item, int64_t at, uint32_t weight, in
         path_log_line(t, "leave", item, at);
 }
 
+void path_add(struct thread *t, uint32_t item, uint32_t outer, int64_t ticks, bool all)
+{
+    struct path *p = t->path;
+    struct record_path *r = p->record;
+    if (item >= p->items)
+        return;
+    path_open(r);
+    if (all) {
+        r->item[item].share += ticks;
+        r->spent[item] += ticks;
+    }
+    r->item[item].exclusive += ticks;
+    p->exclusive[item] += ticks;
+    if (outer < p->items) {
+        r->item[outer].exclusive -= ticks;
+        p->exclusive[outer] -= ticks;
+    }
+    path_close(r);
+    p->touched |= 1u << item;
+    p->change++;
+}
+
 /* ---- communications ---- */
 
 static void leave_statement(struct thread *t, int64_t at)
@@ -205,6 +228,8 @@ int64_t path_wait(struct thread *t, uint32_t item, uint64_t begin, int64_t delay
         delay -= relieve(t, p->last - at);
         at = p->last;
     }
+    if (UNLIKELY(t->probes && t->probes->reckoned))
+        probe_reckon(t->probes, at);
     if (UNLIKELY(p->statement != RECORD_PATH_NO_ITEM))
         leave_statement(t, at); /* the last one was left by longjmp */
     p->begin = p->last = at;

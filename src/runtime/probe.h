@@ -90,6 +90,28 @@ struct probe_caller {
 /* What the next visit that comes to the slow path is; see probe_sample.h. */
 enum probe_phase { PROBE_FIRST, PROBE_WARM, PROBE_BLOCK, PROBE_SETTLE, PROBE_PAIR, PROBE_BETWEEN };
 
+/* An item of the path that has a name, whose visits need not all be timed: see probe_reckon.h.
+ * Times are virtual, in 1/256 ticks. */
+struct probe_reckon {
+    struct probe_site *next;
+    bool on;                 /* not all are timed */
+    bool listed;             /* among the thread's `reckoned` */
+    bool talks;              /* there were communications in its visits */
+    bool inside;             /* it was visited inside of the same item */
+    uint8_t item, call_item; /* of its last timed visit, */
+    uint8_t outer;           /* the one that it is inside of, */
+    uint32_t depth;          /* and how many there were around that visit */
+    uint64_t talked;         /* of the thread, when that visit began */
+    uint32_t silent;         /* reckonings since its last visit */
+    uint32_t entered;        /* visits not yet reckoned that were timed: the path has them */
+    uint64_t visits;         /* executions up to the last reckoning, */
+    int64_t at;              /* and when that was */
+    int64_t mean;            /* of a visit */
+    int64_t owed;            /* what there was no time for */
+    uint32_t more;           /* visits to be counted behind the step in progress, */
+    int64_t stepped, took;   /* which began then; and what the one before took */
+};
+
 /* A site as one thread sees it. */
 struct probe_site {
     int32_t *cell;
@@ -100,18 +122,18 @@ struct probe_site {
     bool untimed;              /* only counted: a recursive call, or nobody takes its marks */
     bool own;                  /* statement, sole call: timed by a frame of its own */
     bool recursive;            /* procedure: who comes without a mark is only counted */
-    bool always;               /* every visit is timed: it is, or leads to, an item with a name */
-    bool dynamic;              /* procedure whose probe was inserted into its machine code */
-    bool fenced;               /* timed with fences around the readings of the clock */
-    uint8_t item;              /* of the critical path, that its frame is a visit of; and */
-    uint8_t call_item;         /* the same of the call; RECORD_PATH_NO_ITEM: none */
-    uint8_t item_rest;         /* of the weights of its visits, in sevenths */
-    uint8_t phase;             /* enum probe_phase */
-    uint32_t left;             /* visits of the block that is timed still to come; 0: none is */
-    uint32_t open;             /* procedure: frames */
-    uint32_t gap;              /* only counted: visits until it is looked at again */
-    uint64_t fired;            /* and when it was last */
-    uint32_t owed;             /* procedure: taken off its cell to see the next entries */
+    bool always;       /* it is, or leads to, an item with a name: all are timed, if not tiny */
+    bool dynamic;      /* procedure whose probe was inserted into its machine code */
+    bool fenced;       /* timed with fences around the readings of the clock */
+    uint8_t item;      /* of the critical path, that its frame is a visit of; and */
+    uint8_t call_item; /* the same of the call; RECORD_PATH_NO_ITEM: none */
+    uint8_t item_rest; /* of the weights of its visits, in sevenths */
+    uint8_t phase;     /* enum probe_phase */
+    uint32_t left;     /* visits of the block that is timed still to come; 0: none is */
+    uint32_t open;     /* procedure: frames */
+    uint32_t gap;      /* only counted: visits until it is looked at again */
+    uint64_t fired;    /* and when it was last */
+    uint32_t owed;     /* procedure: taken off its cell to see the next entries */
     struct probe_site *target; /* call: the entry that took its last mark */
     uint32_t stale;            /* marks that nobody took, in a row */
     uint32_t taken;            /* marks that were, up to some number */
@@ -172,7 +194,13 @@ struct probe_site {
     uint8_t way; /* enum probe_way */
     uint32_t pair_count;
     int32_t pairs[PROBE_PAIRS]; /* cost, of pairs of blocks */
+    struct probe_reckon reckon; /* last: few sites need it */
 };
+
+static inline uint64_t probe_executions(const struct probe_site *s)
+{
+    return s->record->armed - (uint64_t)(int64_t) * (volatile int32_t *)s->cell;
+}
 
 /* A call is about to be made, and its execution is to be timed. */
 struct probe_mark {
@@ -254,6 +282,8 @@ struct probe_thread {
     uint64_t dearer[2]; /* what visits cost at sites that know, against calibrated: 1/256; those
                            with fences are the second */
     uint64_t pressure;  /* how many sites share the budget, times 256 */
+    struct probe_site *reckoned;        /* items of the path whose visits are not all timed, */
+    uint32_t reckoned_items;            /* and which these are: a bit each */
     struct record_probe_frames *mirror; /* where readers see frames, if there is room */
     struct thread *thread;
     struct probe_cells **active; /* by number of the unit: those that its code reaches */
@@ -336,6 +366,9 @@ void probe_item(const struct probe_thread *p, struct probe_site *s, uint64_t uni
 void probe_items(struct probe_thread *p);
 void probe_unlink(struct probe_site *call);
 void probe_items_again(struct probe_thread *p, const struct probe_frame *frame, int64_t at);
+/* What the path is not told by visits that are timed: see probe_reckon.h. At this virtual moment,
+ * in ticks. */
+void probe_reckon(struct probe_thread *p, int64_t at);
 /* The thread's clock was set: what was noted of it moves with it. */
 void probe_delay_moved(struct probe_thread *p, int64_t moved);
 /* The thread that held the block has ended; another takes it over. */

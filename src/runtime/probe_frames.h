@@ -89,7 +89,8 @@ static inline void items_entered(struct probe_thread *p, uint64_t since, int64_t
 /*
  * Visits of items of the critical path. A visit in a burst stands for others: as many as its weight
  * says, and where the first ones of its block only warmed up (and were not entered) for its part of
- * those too. Sites with a name are always timed: each visit stands for itself.
+ * those too. Visits of what has a name stand for themselves: if not all of them are timed, the
+ * others are reckoned (probe_reckon.h).
  */
 static RARELY void enter_items(struct probe_thread *p, struct probe_frame *f, uint64_t now)
 {
@@ -97,7 +98,7 @@ static RARELY void enter_items(struct probe_thread *p, struct probe_frame *f, ui
     uint32_t weight = f->weight;
     f->item_weight = 0;
     if (s->always) {
-        weight = 1;
+        weight = s->size == 1 || weight;
     } else if (weight > 1 && s->cut == SAMPLE_WARM) {
         uint64_t all = (uint64_t)weight * RECORD_BLOCK + s->item_rest * (uint64_t)SAMPLE_WARM;
         weight = (uint32_t)(all / (RECORD_BLOCK - SAMPLE_WARM));
@@ -109,6 +110,8 @@ static RARELY void enter_items(struct probe_thread *p, struct probe_frame *f, ui
     f->item_weight = weight;
     f->call_item = s->call_item;
     f->item = f->opened->item;
+    if (s->always)
+        reckon_enter(p, f);
     if (f->call_item != RECORD_PATH_NO_ITEM)
         path_enter(p->thread, f->call_item, at);
     if (f->item != RECORD_PATH_NO_ITEM)
@@ -129,6 +132,8 @@ static RARELY void leave_items(struct probe_thread *p, struct probe_frame *f, in
     f->item_weight = 0;
     if (!p->thread->path)
         return;
+    if (f->site->always)
+        reckon_leave(p, f);
     if (f->item != RECORD_PATH_NO_ITEM)
         path_leave(p->thread, f->item, at, weight, ticks, ticks);
     if (f->call_item != RECORD_PATH_NO_ITEM)

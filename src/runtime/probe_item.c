@@ -3,6 +3,7 @@
 #include "runtime/probe.h"
 
 #include "record/plan.h"
+#include "runtime/clock.h"
 #include "runtime/path.h"
 #include "runtime/process.h"
 
@@ -11,9 +12,9 @@ static uint8_t item(const struct plan *plan, uint64_t key)
     return (uint8_t)plan_item(plan, key);
 }
 
-/* From now on every visit is timed, beginning with the next. What was timed of the stratum stands
- * for all of its visits up to here. */
-static void time_always(struct probe_site *s)
+/* The next visits are timed, and tell how to go on. What was timed of the stratum stands for all of
+ * its visits up to here. */
+static void time_next(struct probe_site *s)
 {
     struct record_probe *r = s->record;
     if (s->phase != PROBE_SETTLE && s->phase != PROBE_PAIR && s->phase != PROBE_BETWEEN)
@@ -42,7 +43,7 @@ static void time_always(struct probe_site *s)
 void probe_item(const struct probe_thread *p, struct probe_site *s, uint64_t unit, uint32_t site)
 {
     const struct plan *plan = p->thread->plan;
-    bool before = s->always, named = plan && !plan->searching;
+    bool named = plan && !plan->searching;
     s->item = s->call_item = RECORD_PATH_NO_ITEM;
     s->always = false;
     if (!plan || !plan->count)
@@ -59,23 +60,63 @@ void probe_item(const struct probe_thread *p, struct probe_site *s, uint64_t uni
     if (s->kind != LOUPE_SITE_LOOP && s->kind != LOUPE_SITE_PROCEDURE)
         s->call_item = own;
     s->always = named && (own & group) != RECORD_PATH_NO_ITEM;
-    if (s->always && !before) {
+    if (s->always) {
         if (s->is_linked)
             probe_unlink(s);
-        time_always(s);
+        time_next(s);
     }
+}
+
+/* Plans change, and items with them: what was visited before is on no path of this one. */
+static void reckon_anew(struct probe_thread *p, struct probe_site *s)
+{
+    s->reckon = (struct probe_reckon){
+        .on = s->always && s->next_size > 1,
+        .item = RECORD_PATH_NO_ITEM,
+        .call_item = RECORD_PATH_NO_ITEM,
+        .outer = RECORD_PATH_NO_ITEM,
+        .visits = probe_executions(s),
+        .at = (int64_t)(clock_now() << RECORD_TIME_SHIFT) - (p->delay & p->taken),
+        .mean = s->visit_last,
+    };
+    if (s->reckon.on) {
+        s->reckon.listed = true;
+        s->reckon.next = p->reckoned;
+        p->reckoned = s;
+    }
+}
+
+static void give_sites(struct probe_thread *p)
+{
+    p->reckoned = NULL;
+    p->reckoned_items = 0;
+    for (uint32_t i = 1; i < probe_unit_count; i++)
+        for (uint32_t k = 0; p->owned[i] && k < p->owned[i]->count; k++)
+            if (p->owned[i]->sites[k]) {
+                probe_item(p, p->owned[i]->sites[k], probe_units[i].id, k);
+                reckon_anew(p, p->owned[i]->sites[k]);
+            }
 }
 
 void probe_items(struct probe_thread *p)
 {
-    for (uint32_t i = 1; i < probe_unit_count; i++)
-        for (uint32_t k = 0; p->owned[i] && k < p->owned[i]->count; k++)
-            if (p->owned[i]->sites[k])
-                probe_item(p, p->owned[i]->sites[k], probe_units[i].id, k);
+    /* As in a slow path: probes in handlers of signals only count meanwhile. */
+    volatile uintptr_t here = (uintptr_t)__builtin_return_address(0);
+    bool inside = p->inside;
+    if (!inside) {
+        p->inside_return = here;
+        p->inside = (uintptr_t)&here;
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    }
+    give_sites(p);
     for (struct probe_frame *f = p->frames + 1; f <= p->top; f++) {
         f->call_item = f->site->call_item;
         f->item = f->opened->item;
         f->item_weight = (f->call_item & f->item) != RECORD_PATH_NO_ITEM; /* for itself alone */
+    }
+    if (!inside) {
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        p->inside = 0;
     }
 }
 

@@ -62,7 +62,7 @@ static RARELY void unlink_call(struct probe_site *call)
 }
 
 /* A call that is not seen is not timed: no great loss where calls are short, and only there the
- * slow path is much. Items of the critical path miss none. */
+ * slow path is much. Items of the critical path may be few. */
 static inline bool worth_a_link(const struct probe_site *call)
 {
     const struct record_probe *r = call->record;
@@ -74,9 +74,9 @@ static inline bool worth_a_link(const struct probe_site *call)
  * entries of others that come to the slow path, too, would cost more than the marks. */
 static inline void judge_link(struct probe_site *call)
 {
-    uint64_t visits = sample_executions(call), entries = 0;
+    uint64_t visits = probe_executions(call), entries = 0;
     if (call->target)
-        entries = sample_executions(call->target);
+        entries = probe_executions(call->target);
     /* What a visit costs is learnt anew when this changes. */
     uint64_t most = (call->may_link ? 4 : 2) * (visits - call->link_visits);
     call->may_link = call->target && call->link_entries && call->broken < LINK_BROKEN &&
@@ -192,7 +192,7 @@ static inline uint64_t count_of(struct probe_thread *p, const struct probe_place
     for (; at; at = at->next) {
         struct probe_cells *c = p->active[at->unit];
         struct probe_site *s = c ? c->sites[at->site] : NULL;
-        sum += s ? sample_executions(s) : 0;
+        sum += s ? probe_executions(s) : 0;
     }
     return sum;
 }

@@ -47,11 +47,6 @@ enum {
     SAMPLE_WATCH = 256           /* blocks for which that is watched, once it was so */
 };
 
-static inline uint64_t sample_executions(const struct probe_site *s)
-{
-    return s->record->armed - (uint64_t)(int64_t) * (volatile int32_t *)s->cell;
-}
-
 /* ---- other threads ---- */
 
 /* Looks how often the processor was taken from this thread; true: more often than before. */
@@ -150,6 +145,13 @@ static inline void sample_square(struct record_probe *r, int64_t difference, uin
     r->strata++;
 }
 
+/* Visits of the last block came seldom: what watching them costs does not matter. */
+static inline bool sample_seldom(const struct probe_site *s)
+{
+    int64_t took = (int64_t)(s->block_ended - s->block_began) >> RECORD_TIME_SHIFT;
+    return took > (int64_t)SAMPLE_LONG * RECORD_BLOCK;
+}
+
 /*
  * The clock as it is does not wait for the program. At the end of a visit it is read while the last
  * few hundred instructions are still being executed: where these wait for each other, that is most
@@ -158,6 +160,8 @@ static inline void sample_square(struct record_probe *r, int64_t difference, uin
  */
 static inline bool sample_fenced(const struct probe_site *s)
 {
+    if (UNLIKELY(s->always) && sample_seldom(s)) /* costs nothing then */
+        return true;
     int64_t tiny = s->fenced ? SAMPLE_TINY * 4 / 5 : SAMPLE_TINY;
     return s->size > SAMPLE_FENCED || s->visit_time > tiny << RECORD_TIME_SHIFT;
 }
@@ -218,6 +222,8 @@ static inline int64_t sample_undilated(const struct probe_site *s, int64_t time,
     int64_t slow = (int64_t)(s->dilated - s->calibrated->all), counted = (int64_t)s->counted;
     if (!s->fenced || !s->dilated || counted >= slow || time <= counted * visits)
         return time;
+    if (s->always) /* `slow` has what keeping the path costs besides, and that is learnt */
+        return counted * visits;
     return (int64_t)((__int128)time * counted / slow);
 }
 
@@ -331,7 +337,7 @@ static inline uint32_t sample_budget(void)
 static inline uint32_t sample_size(struct probe_thread *p, struct probe_site *s, uint64_t now)
 {
     uint32_t budget = sample_budget();
-    uint64_t executions = sample_executions(s), visits = executions - s->visits;
+    uint64_t executions = probe_executions(s), visits = executions - s->visits;
     int64_t took = (int64_t)(now - s->decided) >> RECORD_TIME_SHIFT;
     s->decided = now;
     s->visits = executions;
@@ -355,6 +361,8 @@ static inline uint32_t sample_size(struct probe_thread *p, struct probe_site *s,
     return size > SAMPLE_SIZE_MAX ? SAMPLE_SIZE_MAX : (uint32_t)size;
 }
 
+#include "runtime/probe_reckon.h"
+
 /* Which block of the next stratum is timed. With the budget off the others are there to be compared
  * with it, all at once; strata of more than one block come at random then. */
 static inline uint32_t sample_draw(struct probe_thread *p, uint32_t size)
@@ -366,6 +374,13 @@ static inline uint32_t sample_draw(struct probe_thread *p, uint32_t size)
     return (uint32_t)((sample_random(p) >> 32) * size >> 32);
 }
 
+/* So many visits are left until a block that is timed: in how many to come here again. */
+static inline uint32_t sample_between(struct probe_site *s, uint32_t visits, uint64_t now)
+{
+    s->phase = PROBE_BETWEEN;
+    return UNLIKELY(s->reckon.on) ? reckon_step(s, visits, now) : visits;
+}
+
 /* The block that was timed has ended: what comes next. Returns visits until this site is wanted
  * again; 0: this one is the first of a new block. */
 static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s, uint64_t now)
@@ -373,7 +388,7 @@ static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s
     uint32_t rest = s->size - 1 - s->drawn; /* blocks of this stratum behind the one timed */
     s->block_ended = now;
     if (s->size == 1 && s->kind == LOUPE_SITE_PROCEDURE &&
-        sample_executions(s) - 1 - s->record->stratum_begin != RECORD_BLOCK)
+        probe_executions(s) - 1 - s->record->stratum_begin != RECORD_BLOCK)
         s->had_links = true; /* marks and links came besides: no measure of one visit */
     if (s->size == 1 && !s->cut && !s->missed && !s->had_links) {
         int64_t timed = sample_timed(s);
@@ -384,33 +399,35 @@ static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s
     }
     s->dilated = 0;
     if (UNLIKELY(s->always)) {
-        s->next_size = 1;
-        s->drawn = s->rest = 0;
-        return 0;
+        s->next_size = reckon_size(p, s, now);
+        s->reckon.entered += s->idle;
+        if (!s->reckon.on) {
+            rest = 0; /* of strata that are too large for an item */
+            if (s->next_size > 1)
+                reckon_begin(p, s, now);
+        }
+    } else {
+        s->next_size = sample_size(p, s, now);
     }
-    s->next_size = sample_size(p, s, now);
     s->drawn = sample_draw(p, s->next_size);
     s->rest = (rest + s->drawn) * RECORD_BLOCK;
     if (!s->rest)
         return 0;
-    int64_t took = (int64_t)(s->block_ended - s->block_began) >> RECORD_TIME_SHIFT;
-    if (took < (int64_t)SAMPLE_LONG * RECORD_BLOCK) {
+    if (!sample_seldom(s)) {
         s->phase = PROBE_SETTLE;
         s->span = s->rest < SAMPLE_SPAN * RECORD_BLOCK ? s->rest : SAMPLE_SPAN * RECORD_BLOCK;
         return SAMPLE_SETTLE;
     }
-    s->phase = PROBE_BETWEEN;
-    return s->rest;
+    return sample_between(s, s->rest, now);
 }
 
 /* The first visits behind a gap are slower than the others: caches and branch predictors have to
  * learn the slow path anew. They take part, but are not used. */
-static inline void sample_begin_block(const struct probe_thread *p, struct probe_site *s,
-                                      uint64_t now)
+static inline void sample_begin_block(struct probe_thread *p, struct probe_site *s, uint64_t now)
 {
     bool cold = s->phase != PROBE_BLOCK;
     /* this visit is counted already, and the first behind the blocks before it */
-    sample_end_stratum(s, sample_executions(s) - 1 - (uint64_t)s->drawn * RECORD_BLOCK);
+    sample_end_stratum(s, probe_executions(s) - 1 - (uint64_t)s->drawn * RECORD_BLOCK);
     s->phase = cold ? PROBE_WARM : PROBE_BLOCK;
     s->left = cold ? SAMPLE_WARM : RECORD_BLOCK;
     s->weight = cold ? 0 : s->size;
@@ -419,6 +436,8 @@ static inline void sample_begin_block(const struct probe_thread *p, struct probe
     s->talked = p->thread->talked;
     s->unknown = s->idle = 0;
     s->had_links = s->linked[0] || s->linked[1];
+    if (UNLIKELY(s->reckon.on))
+        reckon_stratum(p, s, now);
 }
 
 /* The visits that warm up are over: what they cost is followed as a median. */
@@ -469,12 +488,13 @@ static SAMPLE_RARELY uint32_t sample_turn(struct probe_thread *p, struct probe_s
         s->settled = now;
         gap = s->span - SAMPLE_SETTLE;
         s->phase = PROBE_PAIR;
+    } else if (s->phase == PROBE_BETWEEN && UNLIKELY(s->reckon.more)) {
+        gap = reckon_look(p, s, now);
     } else if (s->phase == PROBE_PAIR) {
         sample_pair(p, s, now);
         real = sample_charge(p, real);
         s->rest -= s->span;
-        gap = s->rest;
-        s->phase = PROBE_BETWEEN;
+        gap = sample_between(s, s->rest, now);
     }
     if (gap) {
         if (s->kind != LOUPE_SITE_PROCEDURE) /* those account for the way here themselves */

@@ -12,11 +12,6 @@
 #include <errno.h>
 #include <string.h>
 
-static uint64_t executions(const struct probe_site *s)
-{
-    return s->record->armed - (uint64_t)(int64_t) * (volatile int32_t *)s->cell;
-}
-
 /* ---- the thread ---- */
 
 void probe_frames_set_up(struct probe_thread *p, struct record_probe_frames *mirror)
@@ -239,6 +234,7 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
     s->inside = s->calibrated->inside;
     s->weight = 1;
     s->next_size = 1;
+    s->reckon.item = s->reckon.call_item = s->reckon.outer = RECORD_PATH_NO_ITEM;
     probe_item(p, s, u->id, site);
     c->sites[site] = s;
     return s;
@@ -335,8 +331,10 @@ static void new_stratum(struct probe_site *s)
     s->missed = 0;
     if (s->phase == PROBE_BLOCK) /* what was timed of the block is forgotten */
         s->cut = RECORD_BLOCK - s->left;
+    else if (s->phase == PROBE_SETTLE || s->phase == PROBE_PAIR)
+        s->cut = RECORD_BLOCK;
     s->last_known = false;
-    s->record->stratum_begin = executions(s);
+    s->record->stratum_begin = probe_executions(s);
     s->record->stratum_time = 0;
     s->record->stratum_timed = 0;
 }
@@ -358,7 +356,7 @@ static void reset_site(struct probe_site *s)
     __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     clear_record(r);
-    r->before = r->held = executions(s);
+    r->before = r->held = probe_executions(s);
     new_stratum(s);
     if (s->size > 1)
         r->state |= RECORD_PROBE_SAMPLED;
@@ -378,12 +376,14 @@ void probe_reset(struct probe_thread *p)
     }
 }
 
-static void move_site(struct probe_site *s, uint64_t moved)
+static void move_site(struct probe_site *s, uint64_t moved, uint64_t taken)
 {
     s->decided -= moved;
     s->block_began -= moved;
     s->block_ended -= moved;
     s->settled -= moved;
+    s->reckon.at -= (int64_t)(moved & taken);
+    s->reckon.stepped -= (int64_t)moved;
 }
 
 void probe_delay_moved(struct probe_thread *p, int64_t moved)
@@ -400,7 +400,7 @@ void probe_delay_moved(struct probe_thread *p, int64_t moved)
     for (uint32_t i = 1; i < probe_unit_count; i++)
         for (uint32_t k = 0; p->owned[i] && k < p->owned[i]->count; k++)
             if (p->owned[i]->sites[k])
-                move_site(p->owned[i]->sites[k], (uint64_t)moved);
+                move_site(p->owned[i]->sites[k], (uint64_t)moved, (uint64_t)p->taken);
 }
 
 static void switch_off(struct probe_site *s)
@@ -408,7 +408,7 @@ static void switch_off(struct probe_site *s)
     struct record_probe *r = s->record;
     __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    r->held = executions(s);
+    r->held = probe_executions(s);
     r->state |= RECORD_PROBE_HELD;
     s->missed += s->left; /* of a block that is timed: the rest of it is not */
     s->left = s->link_left = 0;
@@ -421,9 +421,10 @@ static void switch_on(struct probe_site *s)
     __atomic_store_n(&r->version, r->version | 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
     if (r->state & RECORD_PROBE_HELD) {
-        uint64_t unseen = executions(s) - r->held;
+        uint64_t unseen = probe_executions(s) - r->held;
         r->before += unseen;
         r->stratum_begin += unseen;
+        s->reckon.visits += unseen;
     }
     r->state &= ~(uint32_t)RECORD_PROBE_HELD;
     __atomic_store_n(&r->version, r->version + 1, __ATOMIC_RELEASE);

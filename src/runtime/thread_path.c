@@ -2,6 +2,7 @@
 #include "runtime/thread_path.h"
 
 #include "runtime/hot.h"
+#include "runtime/probe.h"
 #include "runtime/thread_delay.h"
 
 #include <string.h>
@@ -11,6 +12,14 @@ static __thread struct thread_path *own __attribute__((tls_model("initial-exec")
 static int64_t virtual_now(void)
 {
     return (int64_t)clock_now() - (thread_delay_now() >> RECORD_TIME_SHIFT);
+}
+
+/* The path of the calling thread, as of this moment. */
+static void tell(struct thread *t, int64_t at, struct path_told *told)
+{
+    if (t->probes)
+        probe_reckon(t->probes, at);
+    path_tell(t, at, told);
 }
 
 /* A thread without a block only grows. */
@@ -27,7 +36,7 @@ void thread_path_tell(struct path_told *told)
     struct thread *t = loupe_tls.self;
     told->generation = 0;
     if (t && t->path) {
-        path_tell(t, virtual_now(), told);
+        tell(t, virtual_now(), told);
     } else if (!t && own && own->told.generation) {
         grow(own);
         memcpy(told, &own->told, path_told_bytes(own->told.items));
@@ -84,7 +93,7 @@ const struct path_told *thread_path_end(struct thread *t)
         return NULL;
     if (t && t->path) {
         own->at = virtual_now();
-        path_tell(t, own->at, &own->told);
+        tell(t, own->at, &own->told);
     } else if (own->told.generation) {
         grow(own);
     }
@@ -96,6 +105,8 @@ void thread_path_join(const struct path_told *told, const struct meeting *m)
     struct thread *t = loupe_tls.self;
     int64_t waited = meeting_wait(m);
     if (t) {
+        if (t->path && t->probes)
+            probe_reckon(t->probes, m->own);
         path_meet(t, m->own, told);
         if (t->path) {
             path_waited(t, waited);

@@ -114,6 +114,36 @@ def statement():
     lt.ok(abs(medians[1]) <= pt.TOLERANCE, "statement: all of that is saved without it", errors)
 
 
+def spent_plainly(name):
+    """What each rank took for its part, by the program's own clock, without loupe."""
+    result = lt.execute(pt.command(name, 2))
+    lines = sorted(line.split() for line in result.lines("spent"))
+    return [float(line[2]) for line in lines]
+
+
+def shorts():
+    """Visits that are too short to be timed each have their shares (shorts.c): against what the ranks
+    take without loupe, in the middle of several runs."""
+    errors = []
+    for _ in range(pt.ROUNDS):
+        first, second = spent_plainly("shorts")
+        path = pt.path_of(pt.run("shorts", 2, options=["--items", "often,little,much"]).report)
+        often, little, much = (pt.item(path, name) for name in ("often", "little", "much"))
+        errors.append((often["share_s"] / much["share_s"] / (first / second) - 1,
+                       little["share_s"] / often["share_s"] / 0.5 - 1,
+                       often["exclusive_s"] / often["share_s"] / 0.5 - 1,
+                       often["saves_s"] / often["share_s"] - 1,
+                       little["saves_s"] / little["share_s"] - 1))
+        if len(errors) > 2 and all(abs(e) < 0.1 for e in map(statistics.median, zip(*errors))):
+            break
+    middle = [statistics.median(e) for e in zip(*errors)]
+    lt.note(f"off by {[round(e, 3) for e in middle]}")
+    for error, what in zip(middle, ("have their share of the path", "so have shorter ones inside them",
+                                    "what is in those is told apart", "all of it would be saved",
+                                    "as well as what is inside")):
+        lt.ok(abs(error) < 0.15, f"short visits: {what}", errors)
+
+
 def by_pcontrol():
     """Rank 0 alone says so; 12 rounds of 2 and 1 units are of the path then."""
     items = {"left": (24, 24, 12), "right": (12, 12, 24)}
@@ -191,6 +221,6 @@ def integer_sort():
 
 
 TESTS = [alternate, imbalance, pipeline, rendezvous, aside, zeroing, threads, barriers, nested,
-         mutual, statement, by_pcontrol, by_ctl, integer_sort]
+         mutual, statement, shorts, by_pcontrol, by_ctl, integer_sort]
 ONLY = os.environ.get("LOUPE_TEST_ONLY", "").split()
 lt.main(*[t for t in TESTS if not ONLY or t.__name__ in ONLY])
