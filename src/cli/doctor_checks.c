@@ -213,14 +213,14 @@ static void check_ptrace(int scope)
 {
     int err = try_ptrace();
     if (err < 0)
-        doctor_say(DOCTOR_WARNING, "ptrace",
-                   "for loupe probe, start the container with --cap-add=SYS_PTRACE",
-                   "attaching to a process fails: %s; all but loupe probe do without",
-                   strerror(-err));
+        doctor_say(
+            DOCTOR_WARNING, "ptrace", "for these, start the container with --cap-add=SYS_PTRACE",
+            "attaching to a process fails: %s; loupe probe, loupe attach and --dynamic need it",
+            strerror(-err));
     else if (scope > 0 && geteuid() != 0)
         doctor_say(DOCTOR_WARNING, "ptrace",
-                   "for loupe probe, sysctl kernel.yama.ptrace_scope=0 (as root)",
-                   "ptrace_scope is %d: only %s; all but loupe probe do without", scope,
+                   "for these, sysctl kernel.yama.ptrace_scope=0 (as root)",
+                   "ptrace_scope is %d: only %s; loupe probe and loupe attach need more", scope,
                    scope == 1 ? "a process's own children can be attached to"
                               : "root can attach to processes");
     else

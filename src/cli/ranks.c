@@ -101,6 +101,12 @@ static int add_process(struct ranks *r, pid_t pid)
     note_command(r, pid);
     if (add_family(r, pid))
         return 0;
+    struct attach_error why = {{0}};
+    if (attach_forbidden(pid, &why)) {
+        log_error("attach: no MPI library was found in process %d or a child of it, and %s",
+                  (int)pid, why.message);
+        return -ENOENT;
+    }
     log_error("attach: neither process %d nor a child of it has an MPI library loaded (one that is "
               "linked into the program would not do); loupe probe counts and times in any program",
               (int)pid);

@@ -36,6 +36,11 @@ int target_prepare(const char *name, struct target *target)
         free(target->library);
         target->library = NULL;
     }
+    if (settings.dynamic && why->text) /* probes count in our library */
+        strbuf_printf(why, "; --dynamic: its procedures get no probes%s",
+                      target->program.kind == PROGRAM_STATIC
+                          ? " (loupe probe counts and times in it while it runs)"
+                          : "");
     return 0;
 }
 

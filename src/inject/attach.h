@@ -78,5 +78,7 @@ void attach_free(struct attach *a); /* accepts NULL */
 
 /* Whether it has an MPI library, or MPI in the program itself, as far as it can be read. */
 bool attach_has_mpi(pid_t pid);
+/* Why nobody could attach to it, whatever it uses, as far as that is seen without trying; 0. */
+int attach_forbidden(pid_t pid, struct attach_error *error);
 
 #endif

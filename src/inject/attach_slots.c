@@ -318,3 +318,18 @@ bool attach_has_mpi(pid_t pid)
         fclose(maps);
     return found || process_linked(pid);
 }
+
+int attach_forbidden(pid_t pid, struct attach_error *error)
+{
+    char path[64];
+    struct target_error why = {{0}};
+    int err = target_check(pid, &why);
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = err ? NULL : fopen(path, "re");
+    if (!err && !maps)
+        err = target_refused(pid, -errno, &why);
+    if (maps)
+        fclose(maps);
+    snprintf(error->message, sizeof error->message, "%s", why.message);
+    return err;
+}

@@ -85,7 +85,7 @@ static int check_binary(pid_t pid, struct target_error *e)
     if (head[EI_CLASS] != ELFCLASS64)
         return say(e, -ENOTSUP,
                    "process %d runs a 32-bit program: only 64-bit ones can be "
-                   "instrumented",
+                   "instrumented; build it for 64 bits",
                    (int)pid);
     if (head[18] != EM_X86_64)
         return say(e, -ENOTSUP, "process %d runs a program for another machine", (int)pid);
@@ -119,8 +119,8 @@ int target_check(pid_t pid, struct target_error *e)
     long ours = status_number("/proc/self/status", "Seccomp_filters:", 10);
     if (theirs > 0 && theirs > ours)
         return say(e, -EPERM,
-                   "process %d filters its system calls (seccomp): one that we need "
-                   "could end it, so it is left alone",
+                   "process %d filters its system calls (seccomp): one that we need could end it, "
+                   "so it is left alone; if the filter is a container's, run loupe inside that",
                    (int)pid);
     return check_binary(pid, e);
 }
@@ -171,11 +171,14 @@ static int forbidden(pid_t pid, long uid, struct target_error *e)
     if (status_number("/proc/self/status", "Seccomp:", 10) > 0)
         return say(e, -EPERM,
                    "ptrace of process %d is forbidden: most likely by the filter for system calls "
-                   "(seccomp) that loupe runs under, as in a container",
+                   "(seccomp) that loupe runs under; start the container with "
+                   "--cap-add=SYS_PTRACE or --security-opt seccomp=unconfined, or run loupe "
+                   "outside of it",
                    (int)pid);
     return say(e, -EPERM,
                "ptrace of process %d is forbidden: it may have other rights, or a security module "
-               "or a container forbids it",
+               "or a container forbids it; attach as root, outside of the container, or start "
+               "that with --cap-add=SYS_PTRACE",
                (int)pid);
 }
 

@@ -15,12 +15,14 @@ import subprocess
 import time
 
 import loupetest as lt
-from probetest import CACHE, KNOWN, Target, expected, probe, samples, sums
+from probetest import CACHE, KNOWN, Target, changed, expected, probe, samples, sums
 
 NOPTRACE = os.environ["LOUPE_TEST_NOPTRACE"]
 ENDINGS = int(os.environ.get("LOUPE_TEST_ENDINGS", "12"))
 SPEC = "counter c; entry work { addCounter(c, 1) }"
 ROOT = os.getuid() == 0
+LINKED_IN = "#include <unistd.h>\nint PMPI_Init(void) { return pause(); }\n" \
+            "int main(void) { return PMPI_Init(); }\n"
 
 
 def goes_on(target, what, rounds=1000, threads=1):
@@ -32,6 +34,42 @@ def refused(command, what, *words):
     result = lt.execute(command, env=CACHE)
     lt.ok(result.code == 125 and all(w in result.err for w in words) and
           len(result.err.splitlines()) == 1, f"{what}: refused in one line", result)
+
+
+def untouched(pid, what):
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        lt.ok(not changed(pid) and "loupe" not in maps.read(), f"{what}: it is as it was")
+
+
+def built(name, text, *flags):
+    """The program, or None if it cannot be made here."""
+    source, program = lt.scratch(name + ".c"), lt.scratch(name)
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(text)
+    made = subprocess.run(["cc", *flags, "-o", program, source], capture_output=True, check=False)
+    return None if made.returncode else program
+
+
+def started(program):
+    process = lt.start([program])
+    lt.wait_for(lambda: os.readlink(f"/proc/{process.pid}/exe") == os.path.realpath(program))
+    return process
+
+
+def left(process, what):
+    lt.ok(process.poll() is None, f"{what}: it lives")
+    untouched(process.pid, what)
+    process.kill()
+    lt.finish(process)
+
+
+def run_without_probes(program, status, what, *words):
+    """Under `loupe run`: it runs as it would, and that it gets no probes is said."""
+    result = lt.execute([lt.LOUPE, "run", "-o", lt.run_file(), "--dynamic", "*", "--", program],
+                        env=CACHE)
+    lt.ok(result.code == status and all(w in result.err for w in
+                                        ("--dynamic", "no probes", *words)),
+          f"{what}: runs without probes, which is said", result)
 
 
 def counted(target, what, rounds=1000):
@@ -80,8 +118,11 @@ def unprivileged(loupe, as_nobody):
     lt.equal(process.communicate("\n", timeout=lt.LIMIT)[0], "42\n",
              "a process that is not dumpable: goes on")
     target = Target(1000, 0, program=open_to_all, before=as_nobody)
-    without = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace"]
+    rights = "-sys_ptrace,-sys_admin,-perfmon"  # with the latter two, new kernels let it look
+    without = ["setpriv", f"--bounding-set={rights}", f"--inh-caps={rights}"]
     refused([*without, loupe, "probe", str(target.pid), SPEC], "root without its capability",
+            "CAP_SYS_PTRACE")
+    refused([*without, loupe, "attach", str(target.pid)], "root without its capability: attach",
             "CAP_SYS_PTRACE")
     goes_on(target, "root without its capability")
     yama(loupe, as_nobody, open_to_all)
@@ -108,13 +149,17 @@ def yama(loupe, as_nobody, program):
 
 
 def forbidden():
-    target = Target(1000, 0)
-    command = [NOPTRACE, lt.LOUPE, "probe", str(target.pid), SPEC]
     if lt.execute([NOPTRACE, "true"]).code == 77:
         lt.skip("ptrace forbidden", "no seccomp here")
-    else:
-        refused(command, "ptrace forbidden", "ptrace", "forbid", "seccomp")
+        return
+    words = ["ptrace", "forbid", "seccomp", "--cap-add=SYS_PTRACE"]
+    target = Target(1000, 0)
+    refused([NOPTRACE, lt.LOUPE, "probe", str(target.pid), SPEC], "ptrace forbidden", *words)
+    untouched(target.pid, "ptrace forbidden")
     goes_on(target, "ptrace forbidden")
+    process = started(built("linked", LINKED_IN))
+    refused([NOPTRACE, lt.LOUPE, "attach", str(process.pid)], "ptrace forbidden: attach", *words)
+    left(process, "ptrace forbidden: attach")
 
 
 def confined():
@@ -127,39 +172,40 @@ def confined():
 
 
 def bits32():
-    source, program = lt.scratch("small.c"), lt.scratch("small")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write('void _start(void) { for (;;) __asm__ volatile("int $0x80" :: "a"(29)); }\n')
-    made = subprocess.run(["cc", "-m32", "-nostdlib", "-static", "-o", program, source],
-                          capture_output=True, check=False)
-    if made.returncode:
+    text = 'void _start(void) {{ for (;;) __asm__ volatile("int $0x80" :: "a"({}), "b"(7)); }}\n'
+    flags = ["-m32", "-nostdlib", "-static"]
+    program, ends = built("small", text.format(29), *flags), built("ends", text.format(1), *flags)
+    if not program or not ends:
         lt.skip("a 32-bit program", "no compiler for it")
         return
     try:
-        process = lt.start([program])
+        process = started(program)
     except OSError:
         lt.skip("a 32-bit program", "it does not run here")
         return
-    lt.wait_for(lambda: os.readlink(f"/proc/{process.pid}/exe") == os.path.realpath(program))
-    refused([lt.LOUPE, "probe", str(process.pid), "counter c; entry _start { addCounter(c, 1) }"],
-            "a 32-bit program", "32-bit")
-    lt.ok(process.poll() is None, "a 32-bit program: it lives")
-    process.kill()
-    lt.finish(process)
+    pid, words = str(process.pid), ["32-bit", "for 64 bits"]
+    spec = "counter c; entry _start { addCounter(c, 1) }"
+    refused([lt.LOUPE, "probe", pid, spec], "a 32-bit program", *words)
+    refused([lt.LOUPE, "probe", pid, "--list", "*"], "a 32-bit program: --list", *words)
+    refused([lt.LOUPE, "attach", pid, "--dynamic", "*"], "a 32-bit program: attach", *words)
+    left(process, "a 32-bit program")
+    run_without_probes(ends, 7, "a 32-bit program", "32-bit")
 
 
 def linked_in():
     """MPI that is part of the program has no slots that could lead elsewhere."""
-    source, program = lt.scratch("linked.c"), lt.scratch("linked")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write("#include <unistd.h>\nint PMPI_Init(void) { return pause(); }\n"
-                   "int main(void) { return PMPI_Init(); }\n")
-    subprocess.run(["cc", "-o", program, source], check=True)
-    process = lt.start([program])
-    lt.wait_for(lambda: os.readlink(f"/proc/{process.pid}/exe") == os.path.realpath(program))
-    refused([lt.LOUPE, "attach", str(process.pid)], "MPI linked in", "static", "loupe probe")
-    process.kill()
-    lt.finish(process)
+    for name, *flags in ("linked",), ("static", "-static"), ("bare", "-static", "-s"):
+        program = built(name, LINKED_IN, *flags)
+        if not program:
+            lt.skip(f"MPI linked in: {name}", "no static libc")
+            continue
+        process = started(program)
+        refused([lt.LOUPE, "attach", str(process.pid)], f"MPI linked in: {name}",
+                "linked into the program", "loupe probe")
+        left(process, f"MPI linked in: {name}")
+    program = built("ends", "int main(void) { return 3; }\n", "-static")
+    if program:
+        run_without_probes(program, 3, "static", "statically linked", "loupe probe")
 
 
 def small_stack():
@@ -178,14 +224,11 @@ def small_stack():
 
 def marked_go():
     """Goroutines that were preempted have program counters in memory where nobody looks."""
-    source, program = lt.scratch("go.c"), lt.scratch("go")
-    with open(source, "w", encoding="utf-8") as file:
-        file.write('#include <unistd.h>\n__asm__(".pushsection .note.go.buildid,\\"a\\",@note\\n"\n'
-                   '        ".long 4, 4, 4\\n.ascii \\"Go\\\\0\\\\0abcd\\"\\n.popsection");\n'
-                   "int main(void) { return pause(); }\n")
-    subprocess.run(["cc", "-o", program, source], check=True)
-    process = lt.start([program])
-    lt.wait_for(lambda: os.readlink(f"/proc/{process.pid}/exe") == os.path.realpath(program))
+    process = started(built("go", """#include <unistd.h>
+__asm__(".pushsection .note.go.buildid,\\"a\\",@note\\n"
+        ".long 4, 4, 4\\n.ascii \\"Go\\\\0\\\\0abcd\\"\\n.popsection");
+int main(void) { return pause(); }
+"""))
     refused([lt.LOUPE, "probe", str(process.pid), "counter c; entry main { addCounter(c, 1) }"],
             "Go", "Go", "goroutines")
     with open(f"/proc/{process.pid}/maps", encoding="utf-8") as maps:
