@@ -81,6 +81,7 @@ struct code_function {
     uint32_t first_loop, loop_count;
     bool whole;      /* every way out is a point: jump tables and all were understood */
     bool returns;    /* some way out exists */
+    bool indirect;   /* its code only chooses the one that is called, once (ifunc) */
     const char *why; /* not instrumented at all; NULL: it is */
 };
 

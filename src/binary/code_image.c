@@ -40,9 +40,6 @@ struct maker {
     uint32_t *function_of; /* by part */
 };
 
-static const char IFUNC[] = "which code does it is chosen when the program starts (ifunc): "
-                            "instrument its calls, or the variant that was chosen";
-
 static bool same(const void *key, uint32_t value, const void *data)
 {
     const struct maker *m = data;
@@ -133,9 +130,11 @@ static void make_function(struct maker *m, uint32_t part, struct code_function *
         .loop_count = (uint32_t)body->loop_count,
         .whole = body->whole,
         .returns = body->returns,
-        .why = keep(m, p->indirect_function ? IFUNC
-                       : p->signal          ? "the way back from signals must not be changed"
-                                            : body->why),
+        .indirect = p->indirect_function,
+        .why = keep(m, p->indirect_function
+                           ? "which code does it is chosen when the program starts (ifunc)"
+                       : p->signal ? "the way back from signals must not be changed"
+                                   : body->why),
     };
     free(pretty);
     for (size_t i = 0; i < body->loop_count; i++) {

@@ -10,6 +10,7 @@
 struct walk {
     Elf *elf;
     dynamic_visit *visit;
+    dynamic_visit_choice *visit_choice;
     void *data;
 };
 
@@ -37,6 +38,17 @@ static void visit_imports(const struct walk *w, Elf_Scn *section, const GElf_Shd
         if (name && *name)
             w->visit(w->data, name, r.r_offset);
     }
+}
+
+static void visit_choices(const struct walk *w, Elf_Scn *section, const GElf_Shdr *header)
+{
+    GElf_Rela r;
+    bool loaded = header->sh_type == SHT_RELA && header->sh_flags & SHF_ALLOC;
+    Elf_Data *data = loaded ? elf_getdata(section, NULL) : NULL;
+    size_t entry = gelf_fsize(w->elf, ELF_T_RELA, 1, EV_CURRENT);
+    for (size_t i = 0; data && entry && i < data->d_size / entry; i++)
+        if (gelf_getrela(data, (int)i, &r) && GELF_R_TYPE(r.r_info) == R_X86_64_IRELATIVE)
+            w->visit_choice(w->data, (uint64_t)r.r_addend, r.r_offset);
 }
 
 static void visit_table(const struct walk *w, Elf_Scn *section, const GElf_Shdr *header,
@@ -67,13 +79,13 @@ static void visit_definitions(const struct walk *w, Elf_Scn *section, const GElf
     visit_table(w, section, header, SHT_SYMTAB);
 }
 
-static int walk(const char *path, walk_section *each, dynamic_visit *visit, void *data)
+static int walk(const char *path, walk_section *each, struct walk w)
 {
     elf_version(EV_CURRENT);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return -errno;
-    struct walk w = {elf_begin(fd, ELF_C_READ_MMAP, NULL), visit, data};
+    w.elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
     int err = w.elf && elf_kind(w.elf) == ELF_K_ELF ? 0 : -ENOEXEC;
     Elf_Scn *section = NULL;
     GElf_Shdr header;
@@ -87,15 +99,20 @@ static int walk(const char *path, walk_section *each, dynamic_visit *visit, void
 
 int dynamic_imports(const char *path, dynamic_visit *visit, void *data)
 {
-    return walk(path, visit_imports, visit, data);
+    return walk(path, visit_imports, (struct walk){.visit = visit, .data = data});
+}
+
+int dynamic_choices(const char *path, dynamic_visit_choice *visit, void *data)
+{
+    return walk(path, visit_choices, (struct walk){.visit_choice = visit, .data = data});
 }
 
 int dynamic_exports(const char *path, dynamic_visit *visit, void *data)
 {
-    return walk(path, visit_exports, visit, data);
+    return walk(path, visit_exports, (struct walk){.visit = visit, .data = data});
 }
 
 int dynamic_definitions(const char *path, dynamic_visit *visit, void *data)
 {
-    return walk(path, visit_definitions, visit, data);
+    return walk(path, visit_definitions, (struct walk){.visit = visit, .data = data});
 }

@@ -11,6 +11,16 @@
 static void show_function(const struct loaded *l, pid_t pid, const struct code *code,
                           const struct code_function *f, session_show *show, void *data)
 {
+    if (!f->point_count && f->why)
+        show(data, &(struct session_place){.pid = pid,
+                                           .kind = CODE_ENTRY,
+                                           .left_out = true,
+                                           .address = f->start,
+                                           .module = l->path,
+                                           .function = f->pretty,
+                                           .file = f->file,
+                                           .line = f->line,
+                                           .why = (char *)f->why});
     for (uint32_t i = 0; i < f->point_count; i++) {
         const struct code_point *p = &code->points[f->first_point + i];
         bool loop = p->kind >= CODE_LOOP_ENTRY && p->loop != CODE_NONE;
@@ -52,12 +62,12 @@ static int list_process(struct session *s, struct process *p, const char *module
         if (l->gone || (module && !resolve_module_matches(l, module)))
             continue;
         const struct code *code = session_code(s, l, true);
-        for (size_t f = 0; code && f < code->function_count; f++) {
-            if (!resolve_function_matches(&code->functions[f], pattern))
-                continue;
-            show_function(l, p->pid, code, &code->functions[f], show, data);
-            count++;
-        }
+        bool *meant = xcalloc(code ? code->function_count + 1 : 1, sizeof *meant);
+        count += code ? (int)resolve_meant(s, p, l, code, pattern, meant) : 0;
+        for (size_t f = 0; code && f < code->function_count; f++)
+            if (meant[f])
+                show_function(l, p->pid, code, &code->functions[f], show, data);
+        free(meant);
         if (!module && l->program && count)
             break;
     }

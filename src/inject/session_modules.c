@@ -228,11 +228,16 @@ static struct analysis *analysis_of(struct session *s, struct loaded *l)
     return a;
 }
 
-const struct code *session_code(struct session *s, struct loaded *l, bool lines)
+struct analysis *session_analysis(struct session *s, struct loaded *l)
 {
     if (!l->analysis)
         l->analysis = analysis_of(s, l);
-    struct analysis *a = l->analysis;
+    return l->analysis;
+}
+
+const struct code *session_code(struct session *s, struct loaded *l, bool lines)
+{
+    struct analysis *a = session_analysis(s, l);
     if (a->error || (a->code && (a->lines || !lines)))
         return a->code;
     struct code *code = NULL;
@@ -257,6 +262,7 @@ void session_free_analyses(struct session *s)
         code_close(a->plain);
         if (a->fd >= 0)
             close(a->fd);
+        slots_free(a);
         free(a->segments);
         free(a->path);
         free(a);

@@ -19,6 +19,12 @@ struct analysis {
         uint64_t address, offset, bytes;
     } * segments;
     size_t segment_count;
+    struct analysis_slot { /* that holds the address of a procedure */
+        char *name;        /* "": of what the code at `resolver` has chosen */
+        uint64_t resolver, address;
+    } * slots; /* by name and resolver; read when they are first asked for */
+    size_t slot_count, slot_room;
+    bool slots_read;
     struct code *code;  /* NULL: could not be analysed, `error` */
     struct code *plain; /* an earlier one without lines, still in use */
     bool lines;
@@ -153,6 +159,7 @@ int session_take_variables(struct session *session, size_t count, uint32_t *firs
 int process_modules(struct process *process);
 /* NULL: it cannot be analysed, see loaded->analysis->error. */
 const struct code *session_code(struct session *session, struct loaded *loaded, bool lines);
+struct analysis *session_analysis(struct session *session, struct loaded *loaded);
 /* As they are in the file; false: not there. */
 bool loaded_bytes(const struct loaded *loaded, uint64_t address, void *into, size_t bytes);
 void session_free_analyses(struct session *session);
@@ -186,6 +193,14 @@ int resolve_nothing(struct session *session, const struct spec_request *request,
 uint8_t resolve_kind(enum spec_where where);
 bool resolve_is_glob(const char *pattern);
 bool resolve_module_matches(const struct loaded *loaded, const char *glob);
+/* Which procedures of a file in a process a pattern means, by index; how many. */
+size_t resolve_meant(struct session *session, struct process *process, struct loaded *loaded,
+                     const struct code *code, const char *pattern, bool *meant);
+/* session_chosen.c: in place of those that only choose which code is called (ifunc), the code that
+ * was chosen in this process. `named`: not by a glob, so nothing else is meant. */
+void resolve_chosen(struct session *session, struct process *process, const struct loaded *loaded,
+                    const struct code *code, bool named, bool *meant);
+void slots_free(struct analysis *analysis);
 bool resolve_function_matches(const struct code_function *function, const char *glob);
 
 /* session_sites.c: a change of one process, prepared and then done, or dropped. */

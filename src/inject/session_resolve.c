@@ -124,23 +124,44 @@ static void add_function(struct wanted_list *wanted, struct loaded *l, const str
     want(wanted, l, code, NULL, request);
     struct wanted *w = &wanted->list[wanted->count - 1];
     w->function = (uint32_t)(f - code->functions);
-    w->why = xasprintf("%s: %s", f->pretty,
-                       f->why ? f->why
-                              : (r->where == SPEC_EXIT && !f->returns ? "it does not return"
-                                                                      : "has no such point"));
+    w->why =
+        xasprintf("%s: %s%s", f->pretty,
+                  f->why                                 ? f->why
+                  : r->where == SPEC_EXIT && !f->returns ? "it does not return"
+                                                         : "has no such point",
+                  f->indirect ? "; this process does not show which: instrument its calls" : "");
+}
+
+size_t resolve_meant(struct session *s, struct process *process, struct loaded *l,
+                     const struct code *code, const char *pattern, bool *meant)
+{
+    size_t count = 0;
+    bool indirect = false;
+    for (size_t i = 0; i < code->function_count; i++) {
+        meant[i] = resolve_function_matches(&code->functions[i], pattern);
+        indirect |= meant[i] && code->functions[i].indirect;
+    }
+    if (indirect)
+        resolve_chosen(s, process, l, code, !resolve_is_glob(pattern), meant);
+    for (size_t i = 0; i < code->function_count; i++)
+        count += meant[i];
+    return count;
 }
 
 /* How many procedures, or calls, are meant; some have no such point. */
-static size_t in_functions(struct wanted_list *wanted, struct loaded *l, const struct code *code,
-                           const struct spec_request *r, uint32_t request)
+static size_t in_functions(struct session *s, struct process *process, struct wanted_list *wanted,
+                           struct loaded *l, const struct code *code, const struct spec *spec,
+                           uint32_t request)
 {
-    size_t found = 0, before = wanted->count;
+    const struct spec_request *r = &spec->requests[request];
+    size_t before = wanted->count;
     const char *pattern = r->where == SPEC_CALL ? (r->in ? r->in : "*") : r->function;
+    bool *meant = xcalloc(code->function_count + 1, sizeof *meant);
+    size_t found = resolve_meant(s, process, l, code, pattern, meant);
     for (size_t i = 0; i < code->function_count; i++)
-        if (resolve_function_matches(&code->functions[i], pattern)) {
+        if (meant[i])
             add_function(wanted, l, code, &code->functions[i], r, request);
-            found++;
-        }
+    free(meant);
     return r->where == SPEC_CALL ? wanted->count - before : found;
 }
 
@@ -224,7 +245,7 @@ int resolve_request(struct session *s, struct process *process, const struct spe
         if (!code)
             continue;
         found += loop ? in_loops(wanted, l, code, r, request)
-                      : in_functions(wanted, l, code, r, request);
+                      : in_functions(s, process, wanted, l, code, spec, request);
         if (!r->module && l->program && found)
             break;
     }

@@ -272,7 +272,7 @@ def errors():
     refused([pid, "counter c; loop known.c:99999 entry { }"], "no loop")
     refused([pid, "counter c; call nothing in work { addCounter(c, 1) }"], "it calls", "leaf")
     refused([pid, "counter c; call leaf in wrok { addCounter(c, 1) }"], "no such procedure", "work")
-    refused([pid, "counter c; entry strlen { addCounter(c, 1) }"], "ifunc")
+    refused([pid, "counter c; entry time { addCounter(c, 1) }"], "ifunc", "instrument its calls")
     refused([pid, "--list", "nolib!*"], 'probe: no module "nolib"')
     refused([pid, "--list", "wrok"], 'probe: no procedure "wrok"', "work")
     refused([pid, spec, spec], "two specs declare c")
@@ -332,6 +332,32 @@ def static():
     lt.equal(sums(samples(result)[-1]["values"]), {"c": 4000}, "static: counted")
 
 
+def chosen():
+    """Procedures whose code is chosen when the program starts (ifunc), by the names that calls have;
+    of the program and of its libraries."""
+    source = os.path.join(os.path.dirname(SOURCE), "chosen.c")
+    for kind, *flags in ("lazy", "-Wl,-z,lazy"), ("now", "-Wl,-z,now"), ("static", "-static"):
+        program = lt.scratch("chosen-" + kind)
+        if subprocess.run(["cc", "-O1", *flags, "-o", program, source], check=False,
+                          stderr=subprocess.DEVNULL).returncode:
+            lt.skip(f"ifunc, {kind}", "no static libc")
+            continue
+        target = Target(3000, 0, program=program)
+        listed = lt.execute([lt.LOUPE, "probe", str(target.pid), "--list", "own"], env=CACHE)
+        watcher = probe(target.pid, "counter own, direct, by_pointer; entry own { addCounter(own, 1) }"
+                        "entry memcpy { if (arg3 == 4242) addCounter(direct, 1);"
+                        " if (arg3 == 4241) addCounter(by_pointer, 1) }", "--every", "20ms")
+        watcher.stdout.readline()
+        target.go()
+        out = target.result()
+        result = lt.finish(watcher)
+        lt.equal(out, ("9000", 0), f"ifunc, {kind}: the same results")
+        lt.equal(sums(samples(result)[-1]["values"]) if result.code == 0 else result,
+                 {"own": 3000, "direct": 3000, "by_pointer": 3000}, f"ifunc, {kind}: counted")
+        lt.ok("second" in listed.out and "first" not in listed.out,
+              f"ifunc, {kind}: --list shows what was chosen", listed)
+
+
 def python():
     interpreter = shutil.which("python3", path="/usr/bin") or sys.executable
     program = ("import threading, hashlib, sys\n"
@@ -358,4 +384,4 @@ def python():
 
 
 lt.main(counts, constrained, timers, own_time, per_thread, several, in_and_out, interrupted, endings,
-        unloaded, unwinding, errors, look, stripped, static, python)
+        unloaded, unwinding, errors, look, stripped, static, chosen, python)

@@ -72,6 +72,22 @@ static void libc_function(void)
        "what a file defines for itself it need not take");
 }
 
+static void visit_choice(void *data, uint64_t resolver, uint64_t slot)
+{
+    struct found *f = data; /* its address: where the library is loaded */
+    uint64_t held = 0;
+    memcpy(&held, (void *)(f->address + slot), sizeof held);
+    f->count += held && held != f->address + resolver;
+}
+
+static void libc_choices(void)
+{
+    struct found f = {0};
+    dl_iterate_phdr(find_libc, &f.address);
+    ok(library_path && dynamic_choices(library_path, visit_choice, &f) == 0 && f.count > 0,
+       "what was chosen when it was loaded stands in its slots");
+}
+
 static void no_such_files(void)
 {
     struct found f = {.name = "getppid"};
@@ -89,6 +105,7 @@ int main(void)
 {
     own_slot();
     libc_function();
+    libc_choices();
     no_such_files();
     return tap_done();
 }
