@@ -95,6 +95,7 @@ struct code {
     struct code_range *ranges; /* sorted, disjoint */
     size_t range_count;
     char build_id[65]; /* hexadecimal; "": none */
+    bool stripped;     /* only what it exports has a name; the rest is called sub_ADDRESS */
     bool cached;       /* came from the cache */
 };
 

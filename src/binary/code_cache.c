@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CACHE_MAGIC 0x39656f6c65706f75ull /* with the format's number */
+#define CACHE_MAGIC 0x3a656f6c65706f75ull /* with the format's number */
 #define CACHE_MOST  (512ull << 20)        /* bytes of all files together */
 
 struct prefix {

@@ -20,6 +20,7 @@ struct span { /* a part of a function */
 
 struct head {
     uint64_t functions, points, loops, ranges, spans, text; /* how many of each */
+    uint64_t stripped;
     char build_id[72];
 };
 
@@ -219,6 +220,7 @@ void image_make(struct code_image *image, struct code_file *file, const struct c
     if (h.ranges) /* cold parts stand elsewhere */
         qsort(ranges, h.ranges, sizeof *ranges, compare_ranges);
     h.text = m.text.len;
+    h.stripped = !module_has_symbols(&file->module);
     strncpy(h.build_id, build_id, sizeof h.build_id - 1);
     memcpy(bytes, &h, sizeof h);
     bytes = xrealloc(bytes, fixed + m.text.len, 1);
@@ -328,6 +330,7 @@ struct code *image_attach(struct code_image *image)
     c->range_count = h.ranges;
     a->spans = (void *)(c->ranges + h.ranges);
     a->span_count = h.spans;
+    c->stripped = h.stripped;
     memcpy(c->build_id, h.build_id, sizeof c->build_id);
     const char *text = (const char *)(a->spans + h.spans);
     if (!right_functions(c, text, h.text) || !right_points(c, text, h.text))

@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/map.h"
 #include "binary/machine_inner.h"
-#include "binary/sections.h"
 
 #include <errno.h>
 #include <libgen.h>
@@ -200,11 +199,8 @@ static void make_all(struct machine_maker *m, struct machine_facts *facts)
 
 static void find_facts(const struct machine_maker *m, struct machine_facts *facts)
 {
-    GElf_Shdr header;
     facts->lines = m->module.dwarf != NULL;
-    facts->symbols = section_typed(m->module.binary.elf, NULL, SHT_SYMTAB, &header) ||
-                     section_typed(m->module.debug.elf, NULL, SHT_SYMTAB, &header) ||
-                     section_named(m->module.binary.elf, ".gnu_debugdata", &header);
+    facts->symbols = module_has_symbols(&m->module);
 }
 
 int machine_read(struct tables *tables, const char *path, bool all, struct machine_facts *facts)

@@ -215,3 +215,11 @@ void module_close(struct module *module)
     file_close(&module->binary);
     module->dwarf = NULL;
 }
+
+bool module_has_symbols(const struct module *module)
+{
+    GElf_Shdr header;
+    return section_typed(module->binary.elf, NULL, SHT_SYMTAB, &header) ||
+           section_typed(module->debug.elf, NULL, SHT_SYMTAB, &header) ||
+           section_named(module->binary.elf, ".gnu_debugdata", &header);
+}

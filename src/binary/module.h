@@ -5,6 +5,7 @@
 
 #include <elfutils/libdw.h>
 #include <libelf.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct module_file {
@@ -24,6 +25,9 @@ struct module {
 int module_open(struct module *module, const char *path, const char *build_id,
                 const char *debug_dir);
 void module_close(struct module *module);
+/* Some symbol table has more than what it exports; else it is stripped, and the rest has no names.
+ */
+bool module_has_symbols(const struct module *module);
 
 /* What changes when a debug file comes, goes or is replaced: size and time of whatever is in the
  * places where one is searched for; both 0: nothing is. Opens no file. */

@@ -376,21 +376,18 @@ static bool program_unread(const struct session *s)
     return false;
 }
 
-/* Of most of its procedures the program has no names: then nobody can name them. */
-static bool program_stripped(const struct session *s)
+/* A file that was searched, the program if no module was named, of which most procedures cannot be
+ * named; NULL: none. */
+static const struct loaded *stripped_file(const struct session *s, const char *module)
 {
-    for (size_t i = 0; i < s->process_count; i++) {
-        const struct process *p = &s->processes[i];
-        const struct loaded *l = p->loaded_count ? p->loaded[0] : NULL;
-        const struct code *code =
-            l && l->program && !l->gone && l->analysis ? l->analysis->code : NULL;
-        size_t nameless = 0;
-        for (size_t f = 0; code && f < code->function_count; f++)
-            nameless += !strncmp(code->functions[f].name, "sub_", 4);
-        if (code && nameless > code->function_count / 2)
-            return true;
-    }
-    return false;
+    for (size_t i = 0; i < s->process_count; i++)
+        for (size_t k = 0; k < s->processes[i].loaded_count; k++) {
+            const struct loaded *l = s->processes[i].loaded[k];
+            if (!l->gone && (module ? resolve_module_matches(l, module) : l->program) &&
+                l->analysis && l->analysis->code && l->analysis->code->stripped)
+                return l;
+        }
+    return NULL;
 }
 
 int resolve_nothing(struct session *s, const struct spec_request *r, struct session_error *error)
@@ -410,9 +407,12 @@ int resolve_nothing(struct session *s, const struct spec_request *r, struct sess
         strbuf_printf(&text, "no procedure \"%s\"%s (or the compiler inlined it)", r->function,
                       r->module ? " in this module" : "");
         add_near(s, r, r->function, "; loupe probe PID --list '*' shows those there are", &text);
-        if (!r->module && program_stripped(s))
+        const struct loaded *stripped = stripped_file(s, r->module);
+        if (stripped)
             strbuf_printf(&text,
-                          "; the program is stripped, its procedures are called sub_ADDRESS");
+                          "; %s is stripped: only what it exports has a name, other procedures are "
+                          "called sub_ADDRESS",
+                          path_base(stripped->path));
     }
     if (!r->module && program_unread(s))
         strbuf_printf(&text, "; the program's own file could not be read");

@@ -215,6 +215,12 @@ def refused():
     lt.ok('"laef"' in run.result.err and
           counts.get("leaf") == told(run.result, "count")["leaf"],
           "what is there has its probe nevertheless", run.result)
+    stripped = lt.scratch("stripped")
+    subprocess.run(["strip", "-o", stripped, PROGRAM], check=True)
+    run = monitor([stripped, "100"], "leaf")
+    same_results(run, plain, "stripped")
+    lt.ok('"leaf"' in run.result.err and "stripped is stripped" in run.result.err,
+          "stripped: it is said why there is no such name", run.result)
     output = lt.run_file()
     result = lt.execute([NOPTRACE, lt.LOUPE, "run", "-o", output, "--dynamic", "leaf", "--",
                          PROGRAM, "100"], env=CACHE)

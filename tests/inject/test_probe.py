@@ -305,14 +305,35 @@ def stripped():
     subprocess.run(["strip", "-o", other, KNOWN], check=True)
     target = Target(2000, 1, program=other)
     refused([target.pid, "counter c; entry work { addCounter(c, 1) }"], "work", "is stripped")
+    refused([target.pid, "counter c; entry stripped!work { addCounter(c, 1) }"], "work",
+            "stripped is stripped")
     watcher = probe(target.pid, "counter c; entry write { addCounter(c, 1) }", "--every", "20ms")
     watcher.stdout.readline()
     target.go()
     out = target.result()
     result = lt.finish(watcher)
     lt.equal(out, (expected(2000, 2)[0], 0), "stripped: the same results")
+    unlike_stripped()
     lt.equal(sums(samples(result)[-1]["values"]), {"c": 4001},
              "stripped: what its libraries export has names")
+
+
+def unlike_stripped():
+    """Names that are given to procedures without one, and yet the program's own."""
+    source, program = lt.scratch("subs.c"), lt.scratch("subs")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write("#include <stdio.h>\n#include <unistd.h>\n" +
+                   "".join(f"int sub_{i:x}(int x) {{ return x + {i}; }}\n" for i in range(100)) +
+                   'int main(void) { printf("%d\\n", getpid()); fflush(stdout);'
+                   " return getchar() != 'g'; }\n")
+    subprocess.run(["cc", "-o", program, source], check=True)
+    target = Target(0, 0, program=program)
+    result = lt.execute([lt.LOUPE, "probe", str(target.pid),
+                         "counter c; entry nowhere { addCounter(c, 1) }"], env=CACHE)
+    lt.ok(result.code == 125 and "nowhere" in result.err and "stripped" not in result.err,
+          "not stripped: procedures may be called sub_... nevertheless", result)
+    target.go()
+    lt.equal(target.result(), ("", 0), "not stripped: the program goes on")
 
 
 def static():

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints the analysis of a file, a line per function, point and loop:
+/* Prints the analysis of a file, a line for the file and one per function, point and loop:
  * code-dump FILE [lines [DEBUG-DIRECTORY]] */
 #include "binary/code.h"
 
@@ -21,6 +21,7 @@ int main(int argc, char **argv)
         printf("error %s\n", strerror(-error));
         return 1;
     }
+    printf("file stripped=%d\n", c->stripped);
     for (size_t i = 0; i < c->function_count; i++) {
         const struct code_function *f = &c->functions[i];
         printf("function %s %" PRIx64 " %" PRIx64 " whole=%d returns=%d loops=%u line=%u\n",

@@ -41,6 +41,8 @@ def analyse(dump, path, env, *debug):
                             stdout=subprocess.PIPE).stdout
     functions, last = {}, None
     for fields in map(str.split, output.splitlines()):
+        if fields[0] == "file":
+            continue
         if fields[0] == "function":
             last = functions[fields[1]] = Function(fields)
         elif fields[0] == "point":
@@ -53,6 +55,12 @@ def analyse(dump, path, env, *debug):
             last.loops.append({"nested": fields[2] == "nested=1", "line": int(fields[3]),
                                "end": int(fields[4])})
     return functions
+
+
+def is_stripped(dump, path, env, *debug):
+    output = subprocess.run([dump, path, "lines", *debug], text=True, env=env, check=True,
+                            stdout=subprocess.PIPE).stdout
+    return output.startswith("file stripped=1\n")
 
 
 def check_c(f, label):
@@ -117,6 +125,8 @@ def check_debug_files(dump, path, work, env):
     debug, bare = without_names(path, work)
     empty = os.path.join(work, "no-such-directory")
     ok("local" not in analyse(dump, bare, env, empty), "stripped: the name of a static procedure is gone")
+    ok([is_stripped(dump, p, env, empty) for p in (path, bare, bare)] == [False, True, True],
+       "which is known of the file, also from the cache")
     note = subprocess.run(["readelf", "-n", path], stdout=subprocess.PIPE, text=True, check=True).stdout
     build_id = note.split("Build ID:")[1].split()[0]
     place = os.path.join(work, "debug", ".build-id", build_id[:2])
@@ -124,6 +134,7 @@ def check_debug_files(dump, path, work, env):
     shutil.copy(debug, os.path.join(place, build_id[2:] + ".debug"))
     found = analyse(dump, bare, env, os.path.join(work, "debug")).get("local")
     ok(found and found.line, "a debug file by build-id gives name and line, though the cache had neither")
+    ok(not is_stripped(dump, bare, env, os.path.join(work, "debug")), "and so the file is not stripped")
     linked = os.path.join(work, "linked")
     build(["objcopy", "--add-gnu-debuglink=" + debug, bare, linked])
     found = analyse(dump, linked, env, empty).get("local")
