@@ -78,9 +78,9 @@ class Bench:
         self.said = done.stdout
         return told(done.stdout)
 
-    def plain(self, program, *args):
+    def plain(self, program, *args, kind="plain"):
         """{rank: (seconds, {stage: seconds})} by the program's own clock."""
-        return self._run([], program, "plain", args)
+        return self._run([], program, kind, args)
 
     def watched(self, program, *args, options="budget=off", kind="probed"):
         """The same, in real time with probes; and loupe's report."""

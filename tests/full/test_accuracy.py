@@ -10,13 +10,14 @@ import timetable
 import truth
 
 PART = 0.4
+WORST = 0.03  # also where nothing was taken out: one run's pages and code lie better than another's
 DELAYED = ["matrix", "ring"]
 
 
 def good(figure):
     plain, measured, _, _ = figure.seconds(best=True)
     slowdown = abs(measured - plain) / plain if plain else 0
-    return abs(truth.error(figure)) <= figure.allowed() + PART * slowdown
+    return abs(truth.error(figure)) <= WORST + PART * slowdown
 
 
 def all_good(table):
@@ -38,10 +39,12 @@ def totals_and_stages():
 
 
 def extra_delay():
+    """Against the same binary without loupe: another one has its code in other places, which made 3 %
+    of a stage without probes, and is not what grows with the delay."""
     for program in DELAYED:
         for delay in timetable.DELAYS:
             options = f"budget=off,extra-delay={delay}"
-            table = truth.rounds(program, all_good, options=options, kind="light")
+            table = truth.rounds(program, all_good, options=options, kind="light", against="light")
             check(table, f"{program} with {delay} us more in what watches")
 
 

@@ -14,12 +14,14 @@ BENCH.env = lt.environment()
 ROUNDS = 10
 
 
-def rounds(program, good, *args, options="budget=off", kind="probed", most=ROUNDS, table=None):
-    """The table of a program once `good` holds for it, and at least two rounds in any case."""
+def rounds(program, good, *args, options="budget=off", kind="probed", most=ROUNDS, table=None,
+           against="plain"):
+    """The table of a program once `good` holds for it, and at least two rounds in any case.
+    `against`: which kind of it is the truth, without loupe."""
     table = table or timetable.Table()
     BENCH.build(program)
     for i in range(most):
-        plain = table.plain(BENCH.plain(program, *args))
+        plain = table.plain(BENCH.plain(program, *args, kind=against))
         table.add(plain, *BENCH.watched(program, *args, options=options, kind=kind))
         if i and good(table):
             break
