@@ -343,6 +343,7 @@ bool path_meet_same(struct thread *t, int64_t at, int64_t length, int64_t mpi)
 void path_waited(struct thread *t, int64_t ticks)
 {
     struct record_path *r = t->path->record;
+    t->path->waited++;
     if (ticks <= 0)
         return;
     path_open(r);

@@ -125,6 +125,7 @@ struct path {
     int64_t looked_spent; /* and what it had spent in all then */
     uint64_t lost;        /* in the communication in progress, ticks */
     uint64_t went;        /* what the last one has added */
+    uint64_t waited;      /* how often it has waited for threads */
     int64_t start;        /* virtual: of the generation */
     struct path_visit stack[PATH_DEPTH];
 };
@@ -152,6 +153,9 @@ void path_leave(struct thread *t, uint32_t item, int64_t at, uint32_t weight, in
 /* So many ticks were spent in an item by visits that were not timed, since the path last met
  * another, inside of `outer`. Not `all`: only what it has for itself alone is not known yet. */
 void path_add(struct thread *t, uint32_t item, uint32_t outer, int64_t ticks, bool all);
+
+/* So much of what one item has for itself alone is the other's, if there is one. */
+void path_move(struct thread *t, uint32_t from, uint32_t to, int64_t ticks);
 
 /* The event that began at `begin` (real), with this delay (1/256 ticks). Returns the delay that it
  * begins with: less, if more was charged since the last event than time has passed, for virtual

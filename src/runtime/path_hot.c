@@ -201,6 +201,23 @@ void path_add(struct thread *t, uint32_t item, uint32_t outer, int64_t ticks, bo
     p->change++;
 }
 
+void path_move(struct thread *t, uint32_t from, uint32_t to, int64_t ticks)
+{
+    struct path *p = t->path;
+    struct record_path *r = p->record;
+    path_open(r);
+    if (from < p->items) {
+        r->item[from].exclusive -= ticks;
+        p->exclusive[from] -= ticks;
+    }
+    if (to < p->items) {
+        r->item[to].exclusive += ticks;
+        p->exclusive[to] += ticks;
+    }
+    path_close(r);
+    p->change++;
+}
+
 /* ---- communications ---- */
 
 static void leave_statement(struct thread *t, int64_t at)

@@ -96,18 +96,20 @@ struct probe_reckon {
     struct probe_site *next;
     bool on;                 /* not all are timed */
     bool listed;             /* among the thread's `reckoned` */
-    bool talks;              /* there were communications in its visits */
+    bool waits;              /* visits have waited for others, in MPI or for threads */
     bool inside;             /* it was visited inside of the same item */
+    bool seldom;             /* its last block */
     uint8_t item, call_item; /* of its last timed visit, */
     uint8_t outer;           /* the one that it is inside of, */
     uint32_t depth;          /* and how many there were around that visit */
-    uint64_t talked;         /* of the thread, when that visit began */
-    uint32_t silent;         /* reckonings since its last visit */
+    uint64_t waited;         /* how often and long the thread had, when that visit began */
     uint32_t entered;        /* visits not yet reckoned that were timed: the path has them */
     uint64_t visits;         /* executions up to the last reckoning, */
     int64_t at;              /* and when that was */
     int64_t mean;            /* of a visit */
-    int64_t owed;            /* what there was no time for */
+    int64_t counted;         /* visits of this stratum that were reckoned, */
+    int64_t guessed;         /* and with how much */
+    int64_t owed;            /* what there was no time for; below zero: too much was guessed */
     uint32_t more;           /* visits to be counted behind the step in progress, */
     int64_t stepped, took;   /* which began then; and what the one before took */
 };

@@ -72,27 +72,13 @@ static inline void items_spent(struct probe_thread *p, enum path_part part, uint
     p->thread->apart += cost;
 }
 
-/* The same between the two readings of a visit that has fences: what is charged here is taken off
- * the visit, and what was learnt overlaps with what such a visit loses anyway. So the clock is read
- * again, as it was at the entry. */
-static inline void items_entered(struct probe_thread *p, uint64_t since, int64_t known)
-{
-    fence();
-    int64_t ticks = (int64_t)(now_ticks() - since);
-    int64_t cost = ticks * (1 << RECORD_TIME_SHIFT) - (p->delay - known);
-    if (cost >> RECORD_TIME_SHIFT > LEARNT_TOO_LONG)
-        return;
-    p->delay += cost;
-    p->thread->apart += cost;
-}
-
 /*
  * Visits of items of the critical path. A visit in a burst stands for others: as many as its weight
  * says, and where the first ones of its block only warmed up (and were not entered) for its part of
  * those too. Visits of what has a name stand for themselves: if not all of them are timed, the
  * others are reckoned (probe_reckon.h).
  */
-static RARELY void enter_items(struct probe_thread *p, struct probe_frame *f, uint64_t now)
+static inline bool enter_path(struct probe_thread *p, struct probe_frame *f)
 {
     struct probe_site *s = f->site;
     uint32_t weight = f->weight;
@@ -105,8 +91,8 @@ static RARELY void enter_items(struct probe_thread *p, struct probe_frame *f, ui
         s->item_rest = (uint8_t)(all % (RECORD_BLOCK - SAMPLE_WARM) / SAMPLE_WARM);
     }
     if (!p->thread->path || !weight)
-        return;
-    int64_t at = (int64_t)f->begin >> RECORD_TIME_SHIFT, known = p->delay;
+        return false;
+    int64_t at = (int64_t)f->begin >> RECORD_TIME_SHIFT;
     f->item_weight = weight;
     f->call_item = s->call_item;
     f->item = f->opened->item;
@@ -116,10 +102,31 @@ static RARELY void enter_items(struct probe_thread *p, struct probe_frame *f, ui
         path_enter(p->thread, f->call_item, at);
     if (f->item != RECORD_PATH_NO_ITEM)
         path_enter(p->thread, f->item, at);
-    if (f->cookie & COOKIE_FENCED)
-        items_entered(p, now, known);
-    else
+    return true;
+}
+
+static RARELY void enter_items(struct probe_thread *p, struct probe_frame *f, uint64_t now)
+{
+    int64_t known = p->delay;
+    if (enter_path(p, f))
         items_spent(p, PATH_ENTERING, now, known);
+}
+
+/* With fences, before the clock is read for the visit: so there is no more between its readings
+ * than in others, and what keeping the path costs is measured, not learnt. */
+static RARELY void enter_items_before(struct probe_thread *p, struct probe_frame *f)
+{
+    uint64_t since = now_ticks();
+    int64_t known = p->delay;
+    f->begin = (since << RECORD_TIME_SHIFT) - (uint64_t)(known & p->taken);
+    if (!enter_path(p, f))
+        return;
+    fence();
+    int64_t cost = (int64_t)(now_ticks() - since) * (1 << RECORD_TIME_SHIFT) - (p->delay - known);
+    if (cost >> RECORD_TIME_SHIFT > LEARNT_TOO_LONG)
+        return;
+    p->delay += cost;
+    p->thread->apart += cost;
 }
 
 /* One that was interrupted, or found to be part of a recursion, is no measure for others. */
@@ -132,12 +139,12 @@ static RARELY void leave_items(struct probe_thread *p, struct probe_frame *f, in
     f->item_weight = 0;
     if (!p->thread->path)
         return;
-    if (f->site->always)
-        reckon_leave(p, f);
     if (f->item != RECORD_PATH_NO_ITEM)
         path_leave(p->thread, f->item, at, weight, ticks, ticks);
     if (f->call_item != RECORD_PATH_NO_ITEM)
         path_leave(p->thread, f->call_item, at, weight, ticks, ticks);
+    if (f->site->always)
+        reckon_leave(p, f, ticks);
     items_spent(p, PATH_LEAVING, now, known);
 }
 
@@ -265,15 +272,18 @@ HOT void *open_frame(struct probe_thread *p, struct probe_site *site, struct pro
     m->weight = site->weight;
     opened->open++;
     p->top = f;
-    if (UNLIKELY(fenced))
+    if (UNLIKELY(fenced)) {
+        if (UNLIKELY(f->item_weight))
+            enter_items_before(p, f);
         fence();
+    }
     uint64_t now = now_ticks();
     __asm__ volatile("" ::: "memory"); /* nothing else is kept in registers: each costs a save */
     int64_t delay = p->delay & p->taken;
     f->begin = (now << RECORD_TIME_SHIFT) - (uint64_t)delay;
     f->mirror->begin = now - (uint64_t)(delay >> RECORD_TIME_SHIFT);
     __atomic_store_n(&p->mirror->depth, (uint32_t)f->depth, __ATOMIC_RELEASE);
-    if (UNLIKELY(f->item_weight))
+    if (UNLIKELY(f->item_weight) && !fenced)
         enter_items(p, f, now);
     return (void *)f->cookie;
 }

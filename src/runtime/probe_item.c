@@ -75,7 +75,8 @@ static void reckon_anew(struct probe_thread *p, struct probe_site *s)
         .item = RECORD_PATH_NO_ITEM,
         .call_item = RECORD_PATH_NO_ITEM,
         .outer = RECORD_PATH_NO_ITEM,
-        .visits = probe_executions(s),
+        .visits = s->record->state & RECORD_PROBE_HELD ? s->record->held : probe_executions(s),
+        .waited = p->thread->talked + (p->thread->path ? p->thread->path->waited : 0),
         .at = (int64_t)(clock_now() << RECORD_TIME_SHIFT) - (p->delay & p->taken),
         .mean = s->visit_last,
     };

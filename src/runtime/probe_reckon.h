@@ -19,10 +19,9 @@ enum {
     RECKON_STRATUM = 64, /* blocks, at the most */
     RECKON_SMOOTH = 8,   /* strata */
     RECKON_STEP = 256,   /* visits after which it is looked whether they take longer than before, */
-    RECKON_SURPRISE = 16,   /* by so much, */
-    RECKON_LEAST = 1 << 25, /* and this, in ticks: some 10 ms. Less may be a single visit, or what
-                             * lies between two */
-    RECKON_SILENT = 32      /* reckonings without a visit after which a site leaves the list */
+    RECKON_SURPRISE = 16,  /* by so much, */
+    RECKON_LEAST = 1 << 25 /* and this, in ticks: some 10 ms. Less may be a single visit, or what
+                            * lies between two */
 };
 
 /* ---- which visits are timed ---- */
@@ -51,14 +50,19 @@ static inline int64_t reckon_visit_ticks(const struct probe_site *s)
 }
 
 /*
- * The blocks of the next stratum. If visits come seldom, or communicate, all of them are timed:
+ * The blocks of the next stratum. If visits come seldom, or wait for others, all of them are timed:
  * each may be another, and waiting is on no path. Others follow the budget, as those of other
- * sites; where the clock would not see most of a visit, fences are needed, so it is never all.
+ * sites; where the clock would not see most of a visit, fences are needed, so it is never all. One
+ * block that took long may have had one long visit in it, which stands for others that were not
+ * timed: if that changed the size, such visits would stand for fewer than there are.
  */
 static inline uint32_t reckon_size(struct probe_thread *p, struct probe_site *s, uint64_t now)
 {
+    struct probe_reckon *r = &s->reckon;
     uint32_t size = sample_size(p, s, now);
-    if (sample_seldom(s) || s->reckon.talks)
+    bool seldom = sample_seldom(s), before = r->seldom;
+    r->seldom = seldom;
+    if (r->waits || (seldom && (before || !r->on)))
         return 1;
     if (size <= SAMPLE_FENCED && reckon_visit_ticks(s) < SAMPLE_TINY)
         return SAMPLE_FENCED + 1;
@@ -73,49 +77,38 @@ static inline int64_t reckon_now(const struct probe_thread *p, uint64_t now)
     return (int64_t)now + (p->delay & ~p->taken);
 }
 
+/* Until the plan changes: who walks the list may be interrupted by a handler that has probes. */
 static inline void reckon_list(struct probe_thread *p, struct probe_site *s)
 {
     struct probe_reckon *r = &s->reckon;
     if (r->listed)
         return;
     r->listed = true;
-    r->silent = 0;
     r->next = p->reckoned;
     p->reckoned = s;
-}
-
-static inline void reckon_unlist(struct probe_thread *p, struct probe_site *s)
-{
-    struct probe_site **at = &p->reckoned;
-    while (*at && *at != s)
-        at = &(*at)->reckon.next;
-    if (*at)
-        *at = s->reckon.next;
-    s->reckon.listed = false;
-}
-
-/* All there is to a stratum's visits comes into the mean, outliers too, so that the sum is right.
- */
-static inline void reckon_mean(struct probe_site *s)
-{
-    struct probe_reckon *r = &s->reckon;
-    if (r->mean <= 0)
-        r->mean = s->visit_last;
-    else
-        r->mean += (s->visit_last - r->mean) / RECKON_SMOOTH;
 }
 
 /* Inside of itself, an item has this already, but its outer visit not for itself alone. */
 static inline void reckon_tell(struct probe_thread *p, const struct probe_reckon *r, int64_t ticks)
 {
-    bool called = r->call_item != RECORD_PATH_NO_ITEM;
+    bool called = r->call_item != RECORD_PATH_NO_ITEM && r->call_item != r->item;
     if (called)
         path_add(p->thread, r->call_item, r->outer, ticks, true);
     if (r->item != RECORD_PATH_NO_ITEM)
         path_add(p->thread, r->item, called ? r->call_item : r->outer, ticks, !r->inside);
 }
 
-/* Up to so many executions, and to this moment. What there is no time for is for the next one. */
+/* Pays what is owed, as far as there was time for it since the last time. */
+static inline void reckon_pay(struct probe_thread *p, struct probe_reckon *r, int64_t most)
+{
+    int64_t ticks = (r->owed < most ? r->owed : most) >> RECORD_TIME_SHIFT;
+    if (ticks <= 0 || (r->item & r->call_item) == RECORD_PATH_NO_ITEM)
+        return;
+    r->owed -= ticks << RECORD_TIME_SHIFT;
+    reckon_tell(p, r, ticks);
+}
+
+/* Up to so many executions, and to this moment. */
 static inline void reckon_add(struct probe_thread *p, struct probe_site *s, uint64_t executions,
                               int64_t at)
 {
@@ -123,19 +116,26 @@ static inline void reckon_add(struct probe_thread *p, struct probe_site *s, uint
     if (p->off)
         return;
     int64_t visits = (int64_t)(executions - r->visits) - r->entered, most = at - r->at;
-    r->silent = executions == r->visits ? r->silent + 1 : 0;
     r->visits = executions; /* first: a handler that comes now reckons what comes behind them */
-    r->entered = 0;
+    r->entered = visits < 0 ? (uint32_t)-visits : 0;
     r->at = at;
     if (!p->thread->path || s->untimed)
         return;
-    if (visits > 0 && r->mean > 0)
+    if (visits > 0) {
+        r->counted += visits;
+        r->guessed += visits * r->mean;
         r->owed += visits * r->mean;
-    int64_t ticks = (r->owed < most ? r->owed : most) >> RECORD_TIME_SHIFT;
-    if (ticks <= 0)
-        return;
-    r->owed -= ticks << RECORD_TIME_SHIFT;
-    reckon_tell(p, r, ticks);
+    }
+    reckon_pay(p, r, most);
+}
+
+/* What visits of the block that has ended took, of those that were counted with it. */
+static inline int64_t reckon_first_mean(const struct probe_site *s)
+{
+    int64_t begun = (int64_t)RECORD_BLOCK - s->cut - s->missed;
+    if (s->kind == LOUPE_SITE_PROCEDURE)
+        begun = (int64_t)(probe_executions(s) - 1 - s->record->stratum_begin);
+    return begun > 0 ? reckon_block_time(s) / begun : s->visit_last;
 }
 
 /* From this moment on not all visits are timed; the one that is being made is the first of these.
@@ -143,27 +143,30 @@ static inline void reckon_add(struct probe_thread *p, struct probe_site *s, uint
 static inline void reckon_begin(struct probe_thread *p, struct probe_site *s, uint64_t now)
 {
     struct probe_reckon *r = &s->reckon;
-    int64_t begun = (int64_t)RECORD_BLOCK - s->cut - s->missed;
     r->on = true;
     r->visits = probe_executions(s) - 1;
     r->entered = r->more = 0;
     r->at = reckon_now(p, now);
-    r->mean = begun > 0 ? reckon_block_time(s) / begun : s->visit_last;
-    r->owed = r->took = 0;
+    r->mean = reckon_first_mean(s);
+    r->counted = r->guessed = r->took = 0;
     reckon_list(p, s);
 }
 
-/* A stratum is complete, and the next one begins, whose first visit is counted already. */
+/*
+ * A stratum is complete, and the next one begins, whose first visit is counted already. What was
+ * reckoned meanwhile was a guess: its visits have what those of its block took, outliers too, so
+ * that the sum is right.
+ */
 static SAMPLE_RARELY void reckon_stratum(struct probe_thread *p, struct probe_site *s, uint64_t now)
 {
-    reckon_mean(s);
+    struct probe_reckon *r = &s->reckon;
+    int64_t mean = r->mean + (s->visit_last - r->mean) / RECKON_SMOOTH;
+    r->owed += r->counted * s->visit_last - r->guessed;
+    r->mean = s->visit_last;
     reckon_add(p, s, probe_executions(s) - 1, reckon_now(p, now));
-    if (s->size > 1) {
-        reckon_list(p, s);
-        return;
-    }
-    reckon_unlist(p, s);
-    s->reckon.on = false;
+    r->counted = r->guessed = 0;
+    r->mean = mean;
+    r->on = s->size > 1;
 }
 
 /* ---- visits that become long ---- */
@@ -189,7 +192,6 @@ static inline uint32_t reckon_look(struct probe_thread *p, struct probe_site *s,
     int64_t took = (int64_t)now - r->stepped, usual = r->took;
     took = took > 0 ? took : 1;
     r->took = took < 2 * usual || !usual ? took : 2 * usual; /* others may have had the processor */
-    reckon_list(p, s);
     reckon_add(p, s, probe_executions(s) - 1, reckon_now(p, now));
     if (usual && took / RECKON_SURPRISE > usual &&
         took > (int64_t)RECKON_LEAST << RECORD_TIME_SHIFT) {
@@ -217,7 +219,7 @@ static inline void reckon_enter(struct probe_thread *p, struct probe_frame *f)
         r->depth = path->depth;
     }
     r->entered++;
-    r->talked = p->thread->talked;
+    r->waited = p->thread->talked + path->waited;
     r->item = f->item;
     r->call_item = f->call_item;
     r->inside |= r->item < RECORD_PATH_ITEMS && path->visits[r->item];
@@ -227,18 +229,22 @@ static inline void reckon_enter(struct probe_thread *p, struct probe_frame *f)
         p->reckoned_items |= 1u << r->call_item;
 }
 
-static inline void reckon_leave(const struct probe_thread *p, struct probe_frame *f)
+/* It leaves. If what is around it is only counted, that will have this time for itself when it is
+ * reckoned, and who is around that has lost it twice. */
+static inline void reckon_leave(const struct probe_thread *p, struct probe_frame *f, int64_t ticks)
 {
-    f->site->reckon.talks |= f->site->reckon.talked != p->thread->talked;
+    struct probe_reckon *r = &f->site->reckon;
+    const struct path *path = p->thread->path;
+    r->waits |= r->waited != p->thread->talked + path->waited;
+    bool counted = r->outer < RECORD_PATH_ITEMS && p->reckoned_items >> r->outer & 1;
+    if (counted && !path->visits[r->outer])
+        path_move(p->thread, r->outer, path_innermost(path), ticks);
 }
 
 void probe_reckon(struct probe_thread *p, int64_t at)
 {
-    for (struct probe_site *s = p->reckoned; s; s = s->reckon.next) {
+    for (struct probe_site *s = p->reckoned; s; s = s->reckon.next)
         reckon_add(p, s, probe_executions(s), at << RECORD_TIME_SHIFT);
-        if (s->reckon.silent > RECKON_SILENT)
-            reckon_unlist(p, s); /* until it is visited again */
-    }
 }
 
 #endif

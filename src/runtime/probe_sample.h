@@ -220,7 +220,10 @@ static inline void sample_way(struct probe_site *s)
 static inline int64_t sample_undilated(const struct probe_site *s, int64_t time, int64_t visits)
 {
     int64_t slow = (int64_t)(s->dilated - s->calibrated->all), counted = (int64_t)s->counted;
-    if (!s->fenced || !s->dilated || counted >= slow || time <= counted * visits)
+    int64_t more = time - counted * visits;
+    if (!s->fenced || !s->dilated || counted >= slow || more <= 0)
+        return time;
+    if (more > (int64_t)SAMPLE_INTERRUPT << RECORD_TIME_SHIFT) /* one of the visits was long */
         return time;
     if (s->always) /* `slow` has what keeping the path costs besides, and that is learnt */
         return counted * visits;
@@ -401,11 +404,10 @@ static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s
     if (UNLIKELY(s->always)) {
         s->next_size = reckon_size(p, s, now);
         s->reckon.entered += s->idle;
-        if (!s->reckon.on) {
-            rest = 0; /* of strata that are too large for an item */
-            if (s->next_size > 1)
-                reckon_begin(p, s, now);
-        }
+        if (!s->reckon.on || s->next_size == 1 || s->size > RECKON_STRATUM)
+            rest = 0; /* the stratum ends here, and what was timed stands for what was counted */
+        if (!s->reckon.on && s->next_size > 1)
+            reckon_begin(p, s, now);
     } else {
         s->next_size = sample_size(p, s, now);
     }

@@ -331,7 +331,7 @@ static void new_stratum(struct probe_site *s)
     s->missed = 0;
     if (s->phase == PROBE_BLOCK) /* what was timed of the block is forgotten */
         s->cut = RECORD_BLOCK - s->left;
-    else if (s->phase == PROBE_SETTLE || s->phase == PROBE_PAIR)
+    else if (s->phase > PROBE_BLOCK)
         s->cut = RECORD_BLOCK;
     s->last_known = false;
     s->record->stratum_begin = probe_executions(s);
