@@ -40,12 +40,21 @@ def probe(*arguments):
     return lt.start([lt.LOUPE, "probe", "--json", *[str(a) for a in arguments]], env=CACHE)
 
 
+def sample(watcher):
+    """The next sample, None at the end. Not by readline(), which reads ahead: what finish() gets
+    then would begin behind that, in the midst of a line if many were there."""
+    line = b""
+    while not line.endswith(b"\n"):
+        byte = os.read(watcher.stdout.fileno(), 1)
+        if not byte:
+            break
+        line += byte
+    return json.loads(line) if line else None
+
+
 def samples(result):
-    """Who reads the first line has read ahead, into the midst of a line if many were there; what
-    finish() gets begins behind that."""
-    lines = result.out.splitlines()
-    whole = lines if not lines or lines[0].startswith('{"time_s"') else lines[1:]
-    return [json.loads(line) for line in whole]
+    """All of them, or those behind what sample() took."""
+    return [json.loads(line) for line in result.out.splitlines()]
 
 
 def sums(values):

@@ -14,7 +14,7 @@ import subprocess
 import time
 
 import loupetest as lt
-from probetest import changed
+from probetest import changed, sample
 
 SHORTS = os.environ["LOUPE_TEST_SHORTS"]
 STRESS = os.environ["LOUPE_TEST_STRESS"]
@@ -53,7 +53,7 @@ def counts():
         "entry jumble* { addCounter(lost, 1) } exit jumble* { addCounter(lost, 1) }"
     process, pid = begin(rounds, threads)
     watcher = lt.start([lt.LOUPE, "probe", "--json", "--every", "50ms", pid, spec], env=CACHE)
-    lt.ok(watcher.stdout.readline(), "inserted")
+    lt.ok(sample(watcher), "inserted")
     out, _ = process.communicate("go\n", timeout=lt.LIMIT)
     result = lt.finish(watcher)
     lt.equal((out.strip(), process.returncode), ("0 wrong, worked", 0), "the same results")
@@ -92,7 +92,7 @@ def walked():
     watcher = lt.start([lt.LOUPE, "probe", "--json", "--every", "50ms", pid,
                         "counter n; entry * { addCounter(n, 1) } exit * { addCounter(n, 1) }"],
                        env=CACHE)
-    lt.ok(watcher.stdout.readline(), "gdb: inserted")
+    lt.ok(sample(watcher), "gdb: inserted")
     watcher.kill()
     lt.finish(watcher)
     result = lt.execute(["gdb", "-nx", "-batch", "-p", pid, "-ex", "bt"], limit=lt.LIMIT)
@@ -117,7 +117,7 @@ def left():
     spec = "counter n; entry * { addCounter(n, 1) } exit * { addCounter(n, 1) }"
     for number in range(3):
         watcher = lt.start([lt.LOUPE, "probe", "--json", "--every", "20ms", pid, spec], env=CACHE)
-        lt.ok(watcher.stdout.readline(), f"{number}: inserted")
+        lt.ok(sample(watcher), f"{number}: inserted")
         watcher.kill()
         lt.finish(watcher)
         lt.ok(changed(pid) == [os.path.realpath(SHORTS)],
