@@ -377,17 +377,36 @@ static bool program_unread(const struct session *s)
 }
 
 /* A file that was searched, the program if no module was named, of which most procedures cannot be
- * named; NULL: none. */
+ * named; NULL: none. Of several that a pattern means all must be so: who writes "*!name" does not
+ * mean libc, which often is. */
 static const struct loaded *stripped_file(const struct session *s, const char *module)
 {
+    const struct loaded *found = NULL;
     for (size_t i = 0; i < s->process_count; i++)
         for (size_t k = 0; k < s->processes[i].loaded_count; k++) {
             const struct loaded *l = s->processes[i].loaded[k];
-            if (!l->gone && (module ? resolve_module_matches(l, module) : l->program) &&
-                l->analysis && l->analysis->code && l->analysis->code->stripped)
-                return l;
+            if (l->gone || l->past || !(module ? resolve_module_matches(l, module) : l->program))
+                continue;
+            if (l->analysis && l->analysis->code && l->analysis->code->stripped)
+                found = found ? found : l;
+            else if (resolve_is_glob(module))
+                return NULL;
         }
-    return NULL;
+    return found;
+}
+
+static void add_stripped(const struct session *s, const char *module, struct strbuf *text)
+{
+    const struct loaded *stripped = stripped_file(s, module);
+    if (stripped && resolve_is_glob(module))
+        strbuf_printf(text,
+                      "; all files that match are stripped: only what they export has a name, "
+                      "other procedures are called sub_ADDRESS");
+    else if (stripped)
+        strbuf_printf(text,
+                      "; %s is stripped: only what it exports has a name, other procedures are "
+                      "called sub_ADDRESS",
+                      path_base(stripped->path));
 }
 
 int resolve_nothing(struct session *s, const struct spec_request *r, struct session_error *error)
@@ -407,12 +426,7 @@ int resolve_nothing(struct session *s, const struct spec_request *r, struct sess
         strbuf_printf(&text, "no procedure \"%s\"%s (or the compiler inlined it)", r->function,
                       r->module ? " in this module" : "");
         add_near(s, r, r->function, "; loupe probe PID --list '*' shows those there are", &text);
-        const struct loaded *stripped = stripped_file(s, r->module);
-        if (stripped)
-            strbuf_printf(&text,
-                          "; %s is stripped: only what it exports has a name, other procedures are "
-                          "called sub_ADDRESS",
-                          path_base(stripped->path));
+        add_stripped(s, r->module, &text);
     }
     if (!r->module && program_unread(s))
         strbuf_printf(&text, "; the program's own file could not be read");

@@ -312,7 +312,9 @@ def stripped():
     target = Target(2000, 1, program=other)
     refused([target.pid, "counter c; entry work { addCounter(c, 1) }"], "work", "is stripped")
     refused([target.pid, "counter c; entry stripped!work { addCounter(c, 1) }"], "work",
-            "stripped is stripped")
+            "; stripped is stripped")
+    refused([target.pid, "counter c; entry strip*!work { addCounter(c, 1) }"], "work",
+            "all files that match are stripped")
     watcher = probe(target.pid, "counter c; entry write { addCounter(c, 1) }", "--every", "20ms")
     sample(watcher)
     target.go()
@@ -326,18 +328,22 @@ def stripped():
 
 def unlike_stripped():
     """Names that are given to procedures without one, and yet the program's own."""
-    source, program = lt.scratch("subs.c"), lt.scratch("subs")
+    source, program, library = lt.scratch("subs.c"), lt.scratch("subs"), lt.scratch("libsubs.so")
     with open(source, "w", encoding="utf-8") as file:
         file.write("#include <stdio.h>\n#include <unistd.h>\n" +
                    "".join(f"int sub_{i:x}(int x) {{ return x + {i}; }}\n" for i in range(100)) +
                    'int main(void) { printf("%d\\n", getpid()); fflush(stdout);'
                    " return getchar() != 'g'; }\n")
-    subprocess.run(["cc", "-o", program, source], check=True)
+    subprocess.run(["cc", "-s", "-shared", "-fPIC", "-Dmain=other", "-o", library, source],
+                   check=True)
+    subprocess.run(["cc", "-o", program, source, "-Wl,--no-as-needed", library], check=True)
     target = Target(0, 0, program=program)
-    result = lt.execute([lt.LOUPE, "probe", str(target.pid),
-                         "counter c; entry nowhere { addCounter(c, 1) }"], env=CACHE)
-    lt.ok(result.code == 125 and "nowhere" in result.err and "stripped" not in result.err,
-          "not stripped: procedures may be called sub_... nevertheless", result)
+    for where, what in ("", "procedures may be called sub_... nevertheless"), \
+                       ("*subs!", "another file that matches is not blamed"):
+        result = lt.execute([lt.LOUPE, "probe", str(target.pid),
+                             f"counter c; entry {where}nowhere {{ addCounter(c, 1) }}"], env=CACHE)
+        lt.ok(result.code == 125 and "nowhere" in result.err and "stripped" not in result.err,
+              f"not stripped: {what}", result)
     target.go()
     lt.equal(target.result(), ("", 0), "not stripped: the program goes on")
 
