@@ -6,6 +6,7 @@
 #include "cli/launcher.h"
 #include "cli/program.h"
 #include "cli/save.h"
+#include "inject/target.h"
 #include "record/place.h"
 #include "tree/job.h"
 
@@ -209,20 +210,34 @@ static int try_ptrace(void)
     return err;
 }
 
-static void check_ptrace(int scope)
+static void check_ptrace(void)
 {
-    int err = try_ptrace();
-    if (err < 0)
+    int scope = target_scope(), err = try_ptrace();
+    bool all = target_may_trace_all();
+    const char *advice =
+        geteuid() == 0
+            ? "for these, start the container with --cap-add=SYS_PTRACE, or outside of it: sysctl "
+              "kernel.yama.ptrace_scope=0"
+            : "for these, run loupe as root, or sysctl kernel.yama.ptrace_scope=0 (as root)";
+    if (scope >= 3)
+        doctor_say(DOCTOR_WARNING, "ptrace",
+                   "for these, set it lower where it is set when the machine starts, and restart",
+                   "ptrace_scope is %d: nobody can attach to processes until the machine is "
+                   "restarted; loupe probe, loupe attach and --dynamic need it",
+                   scope);
+    else if (scope == 2 && !all)
+        doctor_say(DOCTOR_WARNING, "ptrace", advice,
+                   "ptrace_scope is 2: only who has CAP_SYS_PTRACE can attach to processes; loupe "
+                   "probe, loupe attach and --dynamic need it");
+    else if (err < 0)
         doctor_say(
             DOCTOR_WARNING, "ptrace", "for these, start the container with --cap-add=SYS_PTRACE",
             "attaching to a process fails: %s; loupe probe, loupe attach and --dynamic need it",
             strerror(-err));
-    else if (scope > 0 && geteuid() != 0)
-        doctor_say(DOCTOR_WARNING, "ptrace",
-                   "for these, sysctl kernel.yama.ptrace_scope=0 (as root)",
-                   "ptrace_scope is %d: only %s; loupe probe and loupe attach need more", scope,
-                   scope == 1 ? "a process's own children can be attached to"
-                              : "root can attach to processes");
+    else if (scope == 1 && !all)
+        doctor_say(DOCTOR_WARNING, "ptrace", advice,
+                   "ptrace_scope is 1: only a process's own children can be attached to; loupe "
+                   "probe and loupe attach need more");
     else
         doctor_say(DOCTOR_OK, "ptrace", NULL, "processes can be attached to (ptrace_scope %d)",
                    scope);
@@ -240,9 +255,7 @@ void doctor_machine(void)
                good ? NULL : "nothing to do; time stamps may cost more and agree less well",
                "the TSC is %s, the kernel's clock source is %s",
                invariant ? "invariant" : "not known to be invariant", word);
-    if (!read_word("/proc/sys/kernel/yama/ptrace_scope", word, sizeof word))
-        snprintf(word, sizeof word, "0");
-    check_ptrace(atoi(word));
+    check_ptrace();
 }
 
 void doctor_jobs(void)

@@ -49,8 +49,9 @@ static void family_read(struct family *f)
 }
 
 /* `pid` and all that descend from it; how many of them use MPI. What a rank has forked has MPI
- * loaded as well, but is no rank: nobody looks below one. */
-static size_t add_family(struct ranks *r, pid_t pid)
+ * loaded as well, but is no rank: nobody looks below one. `why`: if none was found, why one of them
+ * could not be looked into, which may have been a rank. */
+static size_t add_family(struct ranks *r, pid_t pid, struct attach_error *why)
 {
     struct family f = {0};
     pid_t *all = NULL;
@@ -68,6 +69,8 @@ static size_t add_family(struct ranks *r, pid_t pid)
         if (!has(r->pids, r->count, all[i]))
             *VEC_PUSH(r->pids, r->count, r->room) = all[i];
     }
+    for (size_t i = 0; i < count && !found && !attach_unseen(all[i], why); i++)
+        ;
     free(f.list);
     free(all);
     return found;
@@ -92,17 +95,22 @@ static void note_command(struct ranks *r, pid_t pid)
 
 static int add_process(struct ranks *r, pid_t pid)
 {
-    if (kill(pid, 0) < 0) {
+    struct attach_error why = {{0}};
+    int err = kill(pid, 0) < 0 ? -errno : 0;
+    if (err == -EPERM && attach_forbidden(pid, &why) == -EPERM) {
+        log_error("attach: %s", why.message);
+        return err;
+    }
+    if (err) {
         log_error("attach: process %d: %s", (int)pid,
-                  errno == ESRCH ? "there is no such process"
-                                 : "it is another user's; run loupe as that user");
-        return -errno;
+                  err == -ESRCH ? "there is no such process"
+                                : "it is another user's; run loupe as that user");
+        return err;
     }
     note_command(r, pid);
-    if (add_family(r, pid))
+    if (add_family(r, pid, &why))
         return 0;
-    struct attach_error why = {{0}};
-    if (attach_forbidden(pid, &why)) {
+    if (why.message[0] || attach_forbidden(pid, &why)) {
         log_error("attach: no MPI library was found in process %d or a child of it, and %s",
                   (int)pid, why.message);
         return -ENOENT;

@@ -80,5 +80,7 @@ void attach_free(struct attach *a); /* accepts NULL */
 bool attach_has_mpi(pid_t pid);
 /* Why nobody could attach to it, whatever it uses, as far as that is seen without trying; 0. */
 int attach_forbidden(pid_t pid, struct attach_error *error);
+/* Why attach_has_mpi cannot say of it that it has none; 0: it can, or the process has ended. */
+int attach_unseen(pid_t pid, struct attach_error *error);
 
 #endif

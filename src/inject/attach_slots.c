@@ -319,17 +319,36 @@ bool attach_has_mpi(pid_t pid)
     return found || process_linked(pid);
 }
 
-int attach_forbidden(pid_t pid, struct attach_error *error)
+static int maps_refused(pid_t pid, struct target_error *why)
 {
     char path[64];
+    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    if (!maps)
+        return target_refused(pid, -errno, why);
+    fclose(maps);
+    return 0;
+}
+
+int attach_forbidden(pid_t pid, struct attach_error *error)
+{
     struct target_error why = {{0}};
     int err = target_check(pid, &why);
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    FILE *maps = err ? NULL : fopen(path, "re");
-    if (!err && !maps)
-        err = target_refused(pid, -errno, &why);
-    if (maps)
-        fclose(maps);
+    if (!err)
+        err = maps_refused(pid, &why);
     snprintf(error->message, sizeof error->message, "%s", why.message);
+    return err;
+}
+
+int attach_unseen(pid_t pid, struct attach_error *error)
+{
+    struct target_error why = {{0}};
+    int err = target_check(pid, &why);
+    if (err != -ENOTSUP) /* a program for another machine: its libraries are not read */
+        err = maps_refused(pid, &why);
+    if (err == -ESRCH)
+        return 0;
+    if (err)
+        snprintf(error->message, sizeof error->message, "%s", why.message);
     return err;
 }

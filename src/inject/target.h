@@ -25,6 +25,12 @@ struct target_module {
     uint64_t start, end; /* of all its mappings */
 };
 
+/* What the kernel allows whom, as yama has it: 0 to trace one's own processes, 1 those that descend
+ * from the tracer or name it, 2 none; 3: nobody, until the machine is restarted. */
+int target_scope(void);
+/* Whether we have CAP_SYS_PTRACE, for which scopes up to 2 do not count. */
+bool target_may_trace_all(void);
+
 /*
  * One thread of the caller at a time per target. While something is attached, no thread of the
  * caller may wait for just any child (waitpid(-1) without __WNOTHREAD): it would take the stops.

@@ -125,7 +125,7 @@ int target_check(pid_t pid, struct target_error *e)
     return check_binary(pid, e);
 }
 
-static int yama_scope(void)
+int target_scope(void)
 {
     FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
     int scope = 0;
@@ -143,7 +143,7 @@ static bool protected(const char *status, long uid)
     return uid > 0 && stat(status, &st) == 0 && (long)st.st_uid != uid;
 }
 
-static bool may_trace_all(void)
+bool target_may_trace_all(void)
 {
     enum { SYS_PTRACE = 19 }; /* number of the capability */
     long effective = status_number("/proc/self/status", "CapEff:", 16);
@@ -153,21 +153,19 @@ static bool may_trace_all(void)
 /* By the kernel, for a reason that is not the process itself. */
 static int forbidden(pid_t pid, long uid, struct target_error *e)
 {
-    int scope = yama_scope();
-    if (scope >= 3)
-        return say(e, -EPERM,
-                   "ptrace is switched off on this machine until it is restarted "
-                   "(kernel.yama.ptrace_scope is 3)");
-    if (scope >= 1 && !may_trace_all())
-        return say(e, -EPERM,
-                   "kernel.yama.ptrace_scope is %d: attach as root, or have the "
-                   "administrator run: sysctl kernel.yama.ptrace_scope=0",
-                   scope);
-    if (geteuid() == 0 && uid != 0 && !may_trace_all())
+    int scope = target_scope();
+    bool root = geteuid() == 0;
+    if (root && uid != 0 && !target_may_trace_all())
         return say(e, -EPERM,
                    "process %d belongs to another user (uid %ld), and root may not trace it here: "
                    "CAP_SYS_PTRACE is missing (of a container: --cap-add=SYS_PTRACE)",
                    (int)pid, uid);
+    if (scope >= 1 && !target_may_trace_all())
+        return say(e, -EPERM,
+                   "kernel.yama.ptrace_scope is %d: attach %s, or have the "
+                   "administrator run: sysctl kernel.yama.ptrace_scope=0",
+                   scope,
+                   root ? "with CAP_SYS_PTRACE (of a container: --cap-add=SYS_PTRACE)" : "as root");
     if (status_number("/proc/self/status", "Seccomp:", 10) > 0)
         return say(e, -EPERM,
                    "ptrace of process %d is forbidden: most likely by the filter for system calls "
@@ -190,12 +188,16 @@ int target_refused(pid_t pid, int why, struct target_error *e)
         return say(e, -ESRCH, "process %d has ended", (int)pid);
     if (why != -EPERM && why != -EACCES)
         return say(e, why, "process %d cannot be attached to: %s", (int)pid, strerror(-why));
+    int scope = target_scope();
+    if (scope >= 3) /* first: whoever it belongs to, being root does not help */
+        return say(e, -EPERM,
+                   "ptrace is switched off on this machine until it is restarted "
+                   "(kernel.yama.ptrace_scope is %d)",
+                   scope);
     long uid = status_number(status, "Uid:", 10);
     if (geteuid() != 0 && uid != (long)geteuid())
-        return say(e, -EPERM,
-                   "process %d belongs to another user (uid %ld): attach as that user "
-                   "or as root",
-                   (int)pid, uid);
+        return say(e, -EPERM, "process %d belongs to another user (uid %ld): attach %sas root",
+                   (int)pid, uid, scope ? "" : "as that user or ");
     long tracer = status_number(status, "TracerPid:", 10);
     if (tracer > 0)
         return say(e, -EBUSY, "process %d is already traced by process %ld", (int)pid, tracer);

@@ -8,9 +8,11 @@ From the environment, besides what loupetest and probetest take: LOUPE_TEST_NOPT
 LOUPE_TEST_SMALLSTACK, smallstack.c; LOUPE_TEST_ENDINGS, how many programs end while probes go in
 (12).
 """
+import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import time
 
@@ -95,6 +97,10 @@ def another_user():
         return
     target = Target(1000, 0)
     refused([*as_nobody, loupe, "probe", str(target.pid), SPEC], "another user's", "another user")
+    os.mkdir(lt.scratch("theirs"))
+    os.chmod(lt.scratch("theirs"), 0o777)
+    refused([*as_nobody, loupe, "attach", "-o", lt.scratch("theirs/run"), str(target.pid)],
+            "another user's: attach", "another user", "as root")
     goes_on(target, "another user's")
     unprivileged(loupe, as_nobody)
 
@@ -127,7 +133,8 @@ def unprivileged(loupe, as_nobody):
     else:
         lt.skip("root without its capability", "setpriv cannot take all that let it look")
     goes_on(target, "root without its capability")
-    yama(loupe, as_nobody, open_to_all)
+    child_unseen(loupe, as_nobody, hidden)
+    yama(loupe, as_nobody, without, open_to_all)
 
 
 def root_without(pid):
@@ -141,7 +148,15 @@ def root_without(pid):
     return None
 
 
-def yama(loupe, as_nobody, program):
+def child_unseen(loupe, as_nobody, hidden):
+    """As of a launcher whose ranks may not be looked into: that there is no MPI is not known."""
+    target = Target(1000, 0, program=hidden, before=[*as_nobody, "sh", "-c", '"$0" "$@"; exit $?'])
+    refused([*as_nobody, loupe, "attach", "-o", lt.scratch("theirs/run"), str(target.process.pid)],
+            "a child that may not be read", f"process {target.pid} is protected", "attach as root")
+    goes_on(target, "a child that may not be read")
+
+
+def yama(loupe, as_nobody, without, program):
     """The kernel's setting, put in its place for loupe alone, and ptrace refused as by it."""
     noptrace = lt.scratch("noptrace")
     shutil.copy(NOPTRACE, noptrace)
@@ -151,14 +166,38 @@ def yama(loupe, as_nobody, program):
     if lt.execute([*inside, "true"]).code or lt.execute([noptrace, "true"]).code:
         lt.skip("ptrace_scope", "not allowed here")
         return
-    for scope, who, words in (1, as_nobody, ["ptrace_scope is 1", "sysctl"]), \
-                             (3, [], ["ptrace_scope is 3", "restarted"]):
+    lower, restart = "sysctl kernel.yama.ptrace_scope=0", ["restart"]
+    rows = [(1, as_nobody, "", ["as root", lower]), (2, as_nobody, "", ["as root", lower]),
+            (3, as_nobody, "", restart), (3, [], ", root", restart)]
+    if without:
+        rows += [(s, without, ", root without", ["--cap-add=SYS_PTRACE", lower]) for s in (1, 2)]
+    for scope, who, whose, words in rows:
         with open(lt.scratch("kernel/yama/ptrace_scope"), "w", encoding="utf-8") as file:
             file.write(f"{scope}\n")
-        target = Target(1000, 0, program=program, before=as_nobody)
-        refused([*inside, *who, noptrace, loupe, "probe", str(target.pid), SPEC],
-                f"ptrace_scope {scope}", *words)
-        goes_on(target, f"ptrace_scope {scope}")
+        what, named = f"ptrace_scope {scope}{whose}", f"ptrace_scope is {scope}"
+        loupe_probe = [*inside, *who, noptrace, loupe, "probe"]
+        advised(loupe_probe, program, [] if whose else as_nobody, what, named, *words)
+        if not whose:  # to be that user is not enough either
+            advised(loupe_probe, program, [], f"{what}, another user's", *words[:1])
+        found = json.loads(lt.execute([*inside, *who, loupe, "doctor", "--json"]).out)
+        text, = [f"{f['text']} {f['advice']}" for f in found if f["subject"] == "ptrace"]
+        only_helpful(text, f"{what}, doctor", named, *words)
+        lt.equal("--dynamic" in text, scope > 1, f"{what}, doctor: whether --dynamic works")
+
+
+def advised(loupe_probe, program, owner, what, *words):
+    target = Target(1000, 0, program=program, before=owner)
+    result = lt.execute([*loupe_probe, str(target.pid), SPEC])
+    lt.equal((result.code, len(result.err.splitlines())), (125, 1), f"{what}: refused in one line")
+    only_helpful(result.err, what, *words)
+    goes_on(target, what)
+
+
+def only_helpful(text, what, *words):
+    """Of what could be recommended, what helps."""
+    wrong = [w for w in ("root", "sysctl", "that user", "--cap-add") if w not in " ".join(words)]
+    lt.ok(all(w in text for w in words) and not any(w in text for w in wrong),
+          f"{what}: what can be done is said, nothing else", text)
 
 
 def forbidden():
@@ -202,6 +241,13 @@ def bits32():
     refused([lt.LOUPE, "probe", pid, "--list", "*"], "a 32-bit program: --list", *words)
     refused([lt.LOUPE, "attach", pid, "--dynamic", "*"], "a 32-bit program: attach", *words)
     left(process, "a 32-bit program")
+    parent = lt.start(["sh", "-c", '"$0"; exit 0', program])
+    lt.wait_for(lambda: lt.children(parent.pid))
+    child = lt.children(parent.pid)[0]
+    lt.wait_for(lambda: os.readlink(f"/proc/{child}/exe") == os.path.realpath(program))
+    refused([lt.LOUPE, "attach", str(parent.pid)], "a 32-bit child: attach", f"{child}", *words)
+    os.kill(child, signal.SIGKILL)
+    lt.finish(parent)
     run_without_probes(ends, 7, "a 32-bit program", "32-bit")
 
 
