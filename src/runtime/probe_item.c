@@ -106,7 +106,7 @@ void probe_items(struct probe_thread *p)
     bool inside = p->inside;
     if (!inside) {
         p->inside_return = here;
-        p->inside = (uintptr_t)&here;
+        p->inside = (uintptr_t)&here; // cppcheck-suppress autoVariables ; not for longer than this
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
     }
     give_sites(p);
