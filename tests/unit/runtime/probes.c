@@ -174,7 +174,8 @@ static void test_unknown(void)
     }
     struct readings *r = read_back();
     struct record_probe_reading called = reading_of(r, LOUPE_UNIT_ID, 18, true);
-    ok(at(r, 18).count > 100 && called.count <= at(r, 18).count && called.count > 100,
+    /* Behind the first block some may be only counted, which are known by caller later. */
+    ok(at(r, 18).count > 100 && called.count <= at(r, 18).count && called.count >= RECORD_BLOCK,
        "callbacks: %lu of %lu", (unsigned long)called.count, (unsigned long)at(r, 18).count);
     ok(at(r, 19).count == 1 && at(r, 19).timed == 1 && at(r, 19).time > called.time,
        "the call of a library is timed at its statement");
@@ -220,8 +221,9 @@ static void test_longjmp(void)
     struct readings *r = read_back();
     ok(at(r, 20).count == 1000 && at(r, 22).count == 1000 && at(r, 21).count == 1000,
        "left by longjmp: executions");
-    ok(at(r, 21).timed > 600 && at(r, 22).timed > 600, "and their time ends: %lu",
-       (unsigned long)at(r, 21).timed);
+    /* Any block may be followed by four that are only counted. */
+    ok(at(r, 21).timed > 100 && at(r, 22).timed > 100, "and their time ends: %lu, %lu",
+       (unsigned long)at(r, 21).timed, (unsigned long)at(r, 22).timed);
 }
 
 __attribute__((noinline)) static void handle(int signal)
