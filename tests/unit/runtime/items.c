@@ -366,7 +366,7 @@ static void test_becomes_long(void)
     struct plan p = named();
     set(&p);
     visit_often(400000, 16);
-    for (int i = 0; i < 600; i++)
+    for (int i = 0; i < 1600; i++)
         call_work(80000);
     uint64_t before = timed_calls();
     for (int i = 0; i < 100; i++)
