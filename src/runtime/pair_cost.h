@@ -41,12 +41,10 @@ static inline uint32_t pair_root(uint64_t square)
 }
 
 /*
- * The mean, for what is taken off every visit has to be right for their sum: where the cost is now
- * this, now that (the other half of the core is busy for a while), the median is one of the two,
- * and so is a mean without the outermost ones, if one of the two is rare. Left out is what is
- * further off than `far`: a block that was interrupted, whichever of the two it was. But what is
- * often so, and not by as much as if another had the processor, is the program: it does something
- * else after every so many visits, and some blocks have more of that than others.
+ * How far off the median a pair may be. Further than `far` is a block that was interrupted,
+ * whichever of the two it was. But what is often so, and not by as much as if another had the
+ * processor, is the program: it does something else after every so many visits, and some blocks
+ * have more of that than others.
  */
 static inline int64_t pair_limit(const int32_t *pairs, uint32_t count, int64_t median, int64_t far)
 {
@@ -59,6 +57,12 @@ static inline int64_t pair_limit(const int32_t *pairs, uint32_t count, int64_t m
     return between > 1 && between * OFTEN > count ? FURTHER * far : far;
 }
 
+/*
+ * The mean, for what is taken off every visit has to be right for their sum: where the cost is now
+ * this, now that (the other half of the core is busy for a while), the median is one of the two,
+ * and so is a mean without the outermost ones, if one of the two is rare. Left out is only what is
+ * further off than that limit.
+ */
 static inline struct pair_cost pair_cost(const int32_t *pairs, uint32_t count, int64_t far)
 {
     int32_t apart[PAIR_COST_MAX];

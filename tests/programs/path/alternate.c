@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Two ranks in turn, each waits while the other works: all of it is on the path. */
+#include "talk.h"
 #include "unit.h"
 
 enum { ROUNDS = 8 };
@@ -12,18 +13,6 @@ static void question(void)
 static void answer(void)
 {
     units(2);
-}
-
-static void say(int to)
-{
-    int word = 1;
-    MPI_Send(&word, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
-}
-
-static void hear(int from)
-{
-    int word;
-    MPI_Recv(&word, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 int main(int argc, char **argv)

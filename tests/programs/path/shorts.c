@@ -4,6 +4,7 @@
  * often(), half of which is in visits of little() of some 50 ns; the other with a long one of
  * much(), of as many multiplications. Says what each took in seconds.
  */
+#include "talk.h"
 #include "unit.h"
 
 enum { ROUNDS = 4000, OFTEN = 60, TURNS = 160, LITTLE = 4 };
@@ -31,18 +32,6 @@ static __attribute__((noinline)) uint64_t often(uint64_t x)
 static __attribute__((noinline)) uint64_t much(uint64_t x)
 {
     return turns(x, 2 * TURNS * OFTEN);
-}
-
-static void say(int to)
-{
-    int word = 1;
-    MPI_Send(&word, 1, MPI_INT, to, 0, MPI_COMM_WORLD);
-}
-
-static void hear(int from)
-{
-    int word;
-    MPI_Recv(&word, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 int main(int argc, char **argv)
