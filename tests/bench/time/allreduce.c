@@ -33,10 +33,10 @@ int main(int argc, char **argv)
         int turn = (int)((i + run.rank) % run.ranks);
         double begin = clock_now();
         if (turn == 0) {
-            x = fine_share(x, i % 3 ? 18000 : 9000);
+            x = fine_share(x, i % 3 ? 7500 : 3750);
             stage("fine_share", begin);
         } else {
-            x = coarse_share(x, 13500);
+            x = coarse_share(x, 5600);
             stage("coarse_share", begin);
         }
         begin = clock_now();

@@ -11,7 +11,7 @@ enum { JOB = 1, RESULT = 2 };
 
 static uint64_t prepare(uint64_t job)
 {
-    return solid(job, 270000);
+    return solid(job, 113000);
 }
 
 static uint64_t take_job(void)
@@ -24,7 +24,7 @@ static uint64_t take_job(void)
 static uint64_t do_job(uint64_t job)
 {
     uint64_t sum = job;
-    for (long i = 0; i < 1000000; i++)
+    for (long i = 0; i < 420000; i++)
         sum += grain(job + (uint64_t)i);
     return sum;
 }

@@ -6,7 +6,7 @@
  */
 #include "stage.h"
 
-enum { NUMBERS = 256, EACH = 16, REQUEST = 1, PACKET = 2 };
+enum { NUMBERS = 256, EACH = 7, REQUEST = 1, PACKET = 2 };
 
 static double packet[2 * NUMBERS];
 static uint64_t state = 88172645463325252u, check;
@@ -21,7 +21,7 @@ static void generate(void)
     }
 }
 
-/* Whether the point is below the curve; and what came with it, so that a visit takes some 30 ns. */
+/* Whether the point is below the curve; and what came with it, so that a visit takes some 75 ns. */
 __attribute__((noinline)) static int is_below(double x, double y)
 {
     check += GRAIN((uint64_t)(x * 0x1p53));

@@ -55,7 +55,7 @@ int main(int argc, char **argv)
             stage("take_item", begin);
         }
         begin = clock_now();
-        item = refine(item, 6000 + 5500L * run.rank);
+        item = refine(item, 2600 + 2400L * run.rank);
         stage("refine", begin);
         neighbours(i, item);
         sum += item;

@@ -34,7 +34,7 @@ static void receive_block(void)
 static uint64_t share(uint64_t x, long i, int side)
 {
     double begin = clock_now();
-    long grains = (i / 16 + side) % 2 ? 90000 : 60000;
+    long grains = (i / 16 + side) % 2 ? 37500 : 25000;
     if ((i / 8 + side) % 2) {
         x = fine_share(x, grains + grains / 3);
         stage("fine_share", begin);

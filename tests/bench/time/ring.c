@@ -42,11 +42,11 @@ int main(int argc, char **argv)
             stage("receive_token", begin);
         }
         begin = clock_now();
-        token = turn(token, run.rank ? 9000 : 6000);
+        token = turn(token, run.rank ? 3900 : 2600);
         stage("turn", begin);
         pass_on(token);
         begin = clock_now();
-        own = meanwhile(own, 1500);
+        own = meanwhile(own, 650);
         stage("meanwhile", begin);
     }
     if (run.rank == 0)

@@ -8,33 +8,24 @@ enum { WIDTH = 1024, UP = 1, DOWN = 2 };
 static double *now_grid, *next_grid;
 static MPI_Request requests[4];
 
-/* Twelve points, some 30 ns. */
+/* 28 points, some 75 ns. */
 #define POINT(i)                                                                                   \
-    do {                                                                                           \
+    ({                                                                                             \
         double around = p[(i)-1] + p[(i) + 1] + p[(i)-WIDTH] + p[(i) + WIDTH];                     \
         double v = around / (4 + p[i] * p[i]);                                                     \
         to[i] = 0.5 * v + around / (8 + v);                                                        \
-    } while (0)
+    })
+#define POINTS_7(i)                                                                                \
+    (POINT(i), POINT(i + 1), POINT(i + 2), POINT(i + 3), POINT(i + 4), POINT(i + 5), POINT(i + 6))
 
 __attribute__((noinline)) static void points(const double *p, double *to)
 {
-    POINT(0);
-    POINT(1);
-    POINT(2);
-    POINT(3);
-    POINT(4);
-    POINT(5);
-    POINT(6);
-    POINT(7);
-    POINT(8);
-    POINT(9);
-    POINT(10);
-    POINT(11);
+    POINTS_7(0), POINTS_7(7), POINTS_7(14), POINTS_7(21);
 }
 
 static void row(long r)
 {
-    for (long i = 8; i < WIDTH - 8; i += 12)
+    for (long i = 8; i < WIDTH - 8; i += 28)
         points(now_grid + r * WIDTH + i, next_grid + r * WIDTH + i);
 }
 
