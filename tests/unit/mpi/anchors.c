@@ -77,7 +77,7 @@ static void run(struct job *j, int tag)
     uint64_t now = beginning;
     plan(j);
     for (uint32_t m = j->posted; m + 1 < MESSAGES;) {
-        uint32_t number[2], first = m, count = random_below(5) ? 1 : 2;
+        uint32_t number[2] = {0}, first = m, count = random_below(5) ? 1 : 2;
         for (uint32_t i = 0; i < count; i++, m++) { /* they are posted, */
             publish_until(j, out, now);
             if (is_hidden(j, m))
