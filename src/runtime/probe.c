@@ -222,7 +222,7 @@ static void add_unit(struct loupe_unit *unit, uint32_t number)
         struct probe_thread *p = l->probes ? *l->probes : NULL;
         if (p) { /* what it has seen at some address may be other code now */
             __atomic_store_n(&p->active[number], NULL, __ATOMIC_RELEASE);
-            __atomic_store_n(&p->control, ~p->control, __ATOMIC_RELEASE);
+            __atomic_store_n(&p->control, ~probe_control->word, __ATOMIC_RELEASE);
         }
         point_unit(u, l->thread_pointer);
     }
