@@ -35,6 +35,7 @@ enum {
     PROBE_CALLERS = 64,      /* return addresses kept per procedure and thread */
     PROBE_GAP = 4096,        /* visits between two looks at a site that is only counted */
     PROBE_GAP_OFF = 64,      /* the same while measurement is off */
+    PROBE_HUSHED = 64,       /* sites that are hushed at once */
     PROBE_COOKIE_FRAME = 2,  /* what cookies of neighbouring frames differ by */
     PROBE_LATE = 1 << 15,    /* ticks, some 10 us: visits that are looked at */
     PROBE_PAIRS = PAIR_COST_MAX,
@@ -188,7 +189,17 @@ struct probe_site {
     uint32_t span;    /* which end so many behind it */
     int64_t usual;    /* what a visit took, with its cost, in the last block between timed ones */
     uint64_t cost, inside; /* of a timed visit: in all, and between its clock readings */
-    const struct probe_cost *calibrated; /* as it is timed now */
+    /* With what all sites cost together (probe_joint.h): what the site found by itself, how much
+     * more the two are, and their proportion with fences, from so many quiets. */
+    uint64_t own_cost, dilation;
+    uint32_t scale, scaled;
+    bool joint;                                      /* its counted visits are quiet */
+    uint32_t turns;                                  /* that could have been */
+    uint32_t quiets;                                 /* of the thread, when its block began */
+    int32_t hushed;                                  /* put onto its cell while it is quiet, */
+    int32_t hush_gap;                                /* the last time for so many visits */
+    int64_t block_delay, joint_timed, joint_charged; /* the thread's, and per visit of a block */
+    const struct probe_cost *calibrated;             /* as it is timed now */
     struct probe_kept {
         const struct probe_cost *calibrated;
         uint64_t cost;
@@ -284,6 +295,12 @@ struct probe_thread {
     uint64_t dearer[2]; /* what visits cost at sites that know, against calibrated: 1/256; those
                            with fences are the second */
     uint64_t pressure;  /* how many sites share the budget, times 256 */
+    struct probe_site
+        *quiet;             /* no other site is timed until its counted visits end (probe_hush.h) */
+    uint32_t quiet_control; /* the control word as it was before, */
+    uint64_t quiet_began;   /* and when that was; ticks */
+    struct probe_site *hushed[PROBE_HUSHED];
+    uint32_t hushed_count, quiets;
     struct probe_site *reckoned;        /* items of the path whose visits are not all timed, */
     uint32_t reckoned_items;            /* and which these are: a bit each */
     struct record_probe_frames *mirror; /* where readers see frames, if there is room */
@@ -362,6 +379,8 @@ void probe_close_all(struct probe_thread *p);
 /* Acts on a reset, and on measurement going off and on. */
 void probe_reset(struct probe_thread *p);
 void probe_switch(struct probe_thread *p, bool off);
+/* Ends a quiet, if there is one (probe_hush.h). */
+void probe_loud(struct probe_thread *p);
 /* Gives a site its item, as the thread's plan says; `unit`: its id. */
 void probe_item(const struct probe_thread *p, struct probe_site *s, uint64_t unit, uint32_t site);
 /* The same for all there are; and enters those that frames are open of. */

@@ -48,6 +48,8 @@ static RARELY void enter_dynamic_slowly(uintptr_t at, uintptr_t address)
         return;
     struct probe_thread *p = loupe_probes;
     struct probe_frame *keep = p->top;
+    if (UNLIKELY(p->quiet != NULL))
+        joint_end(p);
     while (keep->sp <= sp)
         keep--;
     if (UNLIKELY(keep < p->top))

@@ -63,6 +63,13 @@ static RARELY void obey(struct probe_thread *p, struct probe_cells *c, uint32_t 
         cell_add(&c->cells[site], -1);
 }
 
+/* Is the control word another one only because it is quiet (probe_hush.h)? */
+static inline bool only_quiet(const struct probe_thread *p)
+{
+    return p->quiet && p->control == (p->quiet_control ^ JOINT_CONTROL) &&
+           p->quiet_control == __atomic_load_n(&probe_control->word, __ATOMIC_RELAXED);
+}
+
 /* The way of a site that was not seen at this address lately. */
 static RARELY struct probe_site *find(uintptr_t address, size_t pointer)
 {
@@ -71,8 +78,12 @@ static RARELY struct probe_site *find(uintptr_t address, size_t pointer)
     uint32_t number = site_at(address);
     bool old = p && !p->trial && p->thread->control_at != probe_control; /* of an earlier segment */
     struct probe_cells *c = p && !old ? p->active[unit->number & (RECORD_UNITS_MAX - 1)] : NULL;
-    if (p && !old && p->control != __atomic_load_n(&probe_control->word, __ATOMIC_RELAXED))
+    if (p && !old && p->control != __atomic_load_n(&probe_control->word, __ATOMIC_RELAXED) &&
+        !only_quiet(p)) {
+        if (p->quiet)
+            joint_end(p);
         obey(p, c, number);
+    }
     struct probe_site *s = c ? c->sites[number] : NULL;
     if (!s)
         s = rare(probe_rare_site, unit, number);
@@ -83,6 +94,13 @@ static RARELY struct probe_site *find(uintptr_t address, size_t pointer)
     return s;
 }
 
+static inline void set_inside(struct probe_thread *p, uintptr_t at, uintptr_t address)
+{
+    p->inside_return = address;
+    p->inside = at;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /* Everything that a visit begins with. NULL: it needs nothing more. */
 static inline struct probe_site *begin(uintptr_t at, uintptr_t address, size_t pointer)
 {
@@ -91,9 +109,7 @@ static inline struct probe_site *begin(uintptr_t at, uintptr_t address, size_t p
         return find(address, pointer);
     if (UNLIKELY(p->inside) && nested(p, at))
         return NULL;
-    p->inside_return = address;
-    p->inside = at;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    set_inside(p, at, address);
     const struct probe_seen *seen = &p->seen[SEEN(address)];
     if (LIKELY(seen->address == address &&
                p->control == __atomic_load_n(&probe_control->word, __ATOMIC_RELAXED)))

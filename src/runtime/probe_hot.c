@@ -117,6 +117,7 @@ static RARELY void *rare(probe_rare_function *function, void *a, uintptr_t b)
 
 #include "runtime/probe_find.h"
 #include "runtime/probe_frames.h"
+#include "runtime/probe_hush.h"
 #include "runtime/probe_links.h"
 
 /* ---- what a visit does ---- */
@@ -190,9 +191,10 @@ static RARELY void visit_slowly(uintptr_t at, uintptr_t address)
     struct probe_site *s = begin(at, address, offsetof(struct loupe_unit, visit));
     if (s) {
         struct probe_thread *p = loupe_probes;
-        if (s->kind == LOUPE_SITE_CALL && !p->off && goes_to_procedure(s))
+        bool quiet = UNLIKELY(p->quiet != NULL) && hushed(p, s);
+        if (!quiet && s->kind == LOUPE_SITE_CALL && !p->off && goes_to_procedure(s))
             visit_call(p, s, at + 8, address);
-        else
+        else if (!quiet)
             count_only(p, s);
         end(p);
     }
@@ -208,13 +210,6 @@ static inline struct probe_site *known(const struct probe_thread *p, uintptr_t a
                  p->control != __atomic_load_n(&probe_control->word, __ATOMIC_RELAXED)))
         return NULL;
     return seen->site;
-}
-
-static inline void set_inside(struct probe_thread *p, uintptr_t at, uintptr_t address)
-{
-    p->inside_return = address;
-    p->inside = at;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 SLOW_PATH void loupe_probe_visit(void)
@@ -394,7 +389,9 @@ static RARELY void *enter_slowly(uintptr_t at, uintptr_t address, uintptr_t from
         struct probe_thread *p = loupe_probes;
         close_dead(p, s, sp);
         bool procedure = s->kind == LOUPE_SITE_PROCEDURE;
-        if (UNLIKELY(p->off || (s->untimed && !procedure)))
+        if (UNLIKELY(p->quiet != NULL) && hushed(p, s))
+            cookie = NULL;
+        else if (UNLIKELY(p->off || (s->untimed && !procedure)))
             count_only(p, s);
         else if (procedure)
             cookie = enter_procedure(p, s, sp, from);

@@ -109,6 +109,7 @@ void probe_items(struct probe_thread *p)
         p->inside = (uintptr_t)&here; // cppcheck-suppress autoVariables ; not for longer than this
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
     }
+    probe_loud(p);
     give_sites(p);
     for (struct probe_frame *f = p->frames + 1; f <= p->top; f++) {
         f->call_item = f->site->call_item;

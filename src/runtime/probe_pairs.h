@@ -6,6 +6,14 @@
 #ifndef LOUPE_RUNTIME_PROBE_PAIRS_H
 #define LOUPE_RUNTIME_PROBE_PAIRS_H
 
+/* A reset has taken away visits of the block. */
+static inline bool sample_cut(const struct probe_site *s)
+{
+    return s->cut && s->cut != SAMPLE_WARM;
+}
+
+#include "runtime/probe_joint.h"
+
 /*
  * Interrupts take a part of all time, that of ours too: a visit that is timed costs so much more.
  * They are seen where a block of short visits took much longer than the one before it; what happens
@@ -43,16 +51,10 @@ static inline int64_t sample_timed(const struct probe_site *s)
     return (int64_t)(s->block_ended - s->block_began + visits * s->cost) / (RECORD_BLOCK - s->cut);
 }
 
-/* A reset has taken away visits of the block. */
-static inline bool sample_cut(const struct probe_site *s)
-{
-    return s->cut && s->cut != SAMPLE_WARM;
-}
-
 /* The counted visits behind a timed block have ended. */
 static SAMPLE_RARELY void sample_pair(struct probe_thread *p, struct probe_site *s, uint64_t now)
 {
-    if (sample_cut(s))
+    if (sample_cut(s) || s->quiets != p->quiets)
         return;
     int64_t timed = s->usual ? s->usual : sample_timed(s);
     int64_t counted = (int64_t)(now - s->settled) / (s->span - SAMPLE_SETTLE);
@@ -71,13 +73,12 @@ static SAMPLE_RARELY void sample_pair(struct probe_thread *p, struct probe_site 
     struct pair_cost found = pair_cost(s->pairs, count, SAMPLE_FAR);
     bool sure = pair_sure(&found, count, calibrated);
     uint64_t own = pair_own(&found, sure, calibrated, &p->dearer[s->fenced]);
-    s->cost = sample_noisy(p, own);
+    joint_cost(s, sample_noisy(p, own));
     /* Out-of-order execution hides the program's work behind the reading of the clock: what the
      * cost is less than calibrated is time that the clock did not see. The result may be below
      * zero. */
     if (!s->fenced)
-        s->inside = s->calibrated->inside - (own < calibrated ? calibrated - own : 0);
-    s->record->cost = s->cost;
+        s->inside = s->calibrated->inside - (own < calibrated ? calibrated - own : 0) + s->dilation;
     s->record->cost_spread = sure ? found.deviation : 0;
     s->record->pairs = sure ? s->pair_count : 0;
 }

@@ -14,7 +14,7 @@
  *     AFTER     the first visit behind the block: how long it took; the next stratum is chosen
  *     SETTLE    some counted visits later: the processor has learnt to count again
  *     PAIR      up to SAMPLE_SPAN counted visits behind the block: how long those since then took;
- *               the difference is what timing costs here, in place
+ *               the difference is what timing costs here, in place (probe_pairs.h, probe_joint.h)
  *     BETWEEN   the first visit of the next block that is timed
  *
  * Part of the slow paths: general registers only, no calls but to its own kind.
@@ -128,6 +128,11 @@ static inline void sample_add(struct probe_frame *f, int64_t time)
     __atomic_store_n(&r->version, version + 1, __ATOMIC_RELEASE);
 }
 
+static inline uint32_t sample_budget(void)
+{
+    return __atomic_load_n(&loupe_process.writer.header->control.budget, __ATOMIC_RELAXED);
+}
+
 #include "runtime/probe_pairs.h"
 
 /* ---- strata ---- */
@@ -163,7 +168,8 @@ static inline bool sample_fenced(const struct probe_site *s)
     if (UNLIKELY(s->always) && sample_seldom(s)) /* costs nothing then */
         return true;
     int64_t tiny = s->fenced ? SAMPLE_TINY * 4 / 5 : SAMPLE_TINY;
-    return s->size > SAMPLE_FENCED || s->visit_time > tiny << RECORD_TIME_SHIFT;
+    int64_t visit = s->visit_time + (int64_t)s->dilation;
+    return s->size > SAMPLE_FENCED || visit > tiny << RECORD_TIME_SHIFT;
 }
 
 static inline uint64_t sample_hidden(const struct probe_site *s)
@@ -191,23 +197,23 @@ static inline void sample_way(struct probe_site *s)
     const struct probe_cost *cost =
         s->fenced ? &probe_costs.fenced[s->way] : &probe_costs.plain[s->way];
     if (s->calibrated == cost) {
+        joint_cost(s, s->own_cost);
         if (s->fenced)
-            s->inside = cost->inside - sample_hidden(s);
+            s->inside = cost->inside - sample_hidden(s) + s->dilation;
         return;
     }
     struct probe_kept *kept = &s->kept[s->fenced];
     if (s->pair_count >= SAMPLE_PAIRS_MIN)
-        s->kept[before] = (struct probe_kept){s->calibrated, s->cost};
+        s->kept[before] = (struct probe_kept){s->calibrated, s->own_cost};
     s->calibrated = cost;
     s->warm_cost = cost->all;
-    s->cost = kept->calibrated == cost ? kept->cost : cost->all;
+    joint_cost(s, kept->calibrated == cost ? kept->cost : cost->all);
     if (s->fenced)
-        s->inside = cost->inside - sample_hidden(s);
+        s->inside = cost->inside - sample_hidden(s) + s->dilation;
     else
-        s->inside = cost->inside - clock_since(s->cost, cost->all);
+        s->inside = cost->inside - clock_since(s->own_cost, cost->all) + s->dilation;
     s->pair_count = 0;
     s->usual = 0;
-    s->record->cost = s->cost;
     s->record->pairs = 0;
 }
 
@@ -219,7 +225,8 @@ static inline void sample_way(struct probe_site *s)
  */
 static inline int64_t sample_undilated(const struct probe_site *s, int64_t time, int64_t visits)
 {
-    int64_t slow = (int64_t)(s->dilated - s->calibrated->all), counted = (int64_t)s->counted;
+    int64_t slow = (int64_t)(s->dilated - s->calibrated->all - s->dilation);
+    int64_t counted = (int64_t)s->counted;
     int64_t more = time - counted * visits;
     if (!s->fenced || !s->dilated || counted >= slow || more <= 0)
         return time;
@@ -331,11 +338,6 @@ static inline void sample_pressure(struct probe_thread *p, uint64_t now, uint32_
     p->window_spent += spent;
 }
 
-static inline uint32_t sample_budget(void)
-{
-    return __atomic_load_n(&loupe_process.writer.header->control.budget, __ATOMIC_RELAXED);
-}
-
 /* The size of the next stratum, from the rate of visits since the last choice. `now` is virtual. */
 static inline uint32_t sample_size(struct probe_thread *p, struct probe_site *s, uint64_t now)
 {
@@ -418,6 +420,7 @@ static inline uint32_t sample_after(struct probe_thread *p, struct probe_site *s
     if (!sample_seldom(s)) {
         s->phase = PROBE_SETTLE;
         s->span = s->rest < SAMPLE_SPAN * RECORD_BLOCK ? s->rest : SAMPLE_SPAN * RECORD_BLOCK;
+        joint_after(p, s);
         return SAMPLE_SETTLE;
     }
     return sample_between(s, s->rest, now);
@@ -435,6 +438,8 @@ static inline void sample_begin_block(struct probe_thread *p, struct probe_site 
     s->weight = cold ? 0 : s->size;
     s->cut = cold ? SAMPLE_WARM : 0;
     s->block_began = now;
+    s->block_delay = p->delay;
+    s->quiets = p->quiets;
     s->talked = p->thread->talked;
     s->unknown = s->idle = 0;
     s->had_links = s->linked[0] || s->linked[1];
@@ -443,7 +448,7 @@ static inline void sample_begin_block(struct probe_thread *p, struct probe_site 
 }
 
 /* The visits that warm up are over: what they cost is followed as a median. */
-static inline void sample_warm(struct probe_site *s, uint64_t now)
+static inline void sample_warm(const struct probe_thread *p, struct probe_site *s, uint64_t now)
 {
     int64_t took = (int64_t)(now - s->block_began) / SAMPLE_WARM + (int64_t)s->warm_cost;
     int64_t cost = took - (int64_t)s->counted;
@@ -453,6 +458,7 @@ static inline void sample_warm(struct probe_site *s, uint64_t now)
     s->left = RECORD_BLOCK - SAMPLE_WARM;
     s->weight = s->size;
     s->block_began = now;
+    s->block_delay = p->delay;
 }
 
 /* What was done since then is no visit's cost. If it took too long, another thread had the
@@ -476,12 +482,14 @@ static SAMPLE_RARELY uint32_t sample_turn(struct probe_thread *p, struct probe_s
     uint32_t gap = 0;
     if (s->phase == PROBE_FIRST) { /* its very first */
         s->decided = s->block_began = now;
+        s->block_delay = p->delay;
+        s->quiets = p->quiets;
         s->phase = PROBE_BLOCK;
         s->left = RECORD_BLOCK;
         return 0;
     }
     if (s->phase == PROBE_WARM) {
-        sample_warm(s, now);
+        sample_warm(p, s, now);
         return 0;
     }
     if (s->phase == PROBE_BLOCK) {
@@ -493,7 +501,7 @@ static SAMPLE_RARELY uint32_t sample_turn(struct probe_thread *p, struct probe_s
     } else if (s->phase == PROBE_BETWEEN && UNLIKELY(s->reckon.more)) {
         gap = reckon_look(p, s, now);
     } else if (s->phase == PROBE_PAIR) {
-        sample_pair(p, s, now);
+        (UNLIKELY(s->joint) ? joint_pair : sample_pair)(p, s, now);
         real = sample_charge(p, real);
         s->rest -= s->span;
         gap = sample_between(s, s->rest, now);

@@ -230,7 +230,7 @@ static struct probe_site *new_site(struct probe_thread *p, struct probe_cells *c
              : s->kind == LOUPE_SITE_PROCEDURE ? PROBE_UNKNOWN
                                                : PROBE_OWN;
     s->calibrated = &probe_costs.plain[s->way];
-    s->cost = s->warm_cost = s->record->cost = s->calibrated->all;
+    s->cost = s->own_cost = s->warm_cost = s->record->cost = s->calibrated->all;
     s->inside = s->calibrated->inside;
     s->weight = 1;
     s->next_size = 1;
@@ -367,6 +367,7 @@ static void reset_site(struct probe_site *s)
 
 void probe_reset(struct probe_thread *p)
 {
+    probe_loud(p);
     each_site(p, reset_site);
     int64_t delay = p->delay & p->taken;
     for (struct probe_frame *f = p->frames + 1; f <= p->top; f++) {
@@ -382,6 +383,7 @@ static void move_site(struct probe_site *s, uint64_t moved, uint64_t taken)
     s->block_began -= moved;
     s->block_ended -= moved;
     s->settled -= moved;
+    s->block_delay += (int64_t)moved;
     s->reckon.at -= (int64_t)(moved & taken);
     s->reckon.stepped -= (int64_t)moved;
 }

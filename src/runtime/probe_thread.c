@@ -239,8 +239,10 @@ EXPORT int thrd_create(pthread_t *thread, int (*function)(void *), void *argumen
 
 void probe_end(struct thread *t)
 {
-    if (t->probes)
+    if (t->probes) {
+        probe_loud(t->probes);
         probe_close_all(t->probes);
+    }
     if (loupe_probes == t->probes)
         loupe_probes = NULL;
 }
@@ -250,6 +252,7 @@ void probe_take_over(struct thread *t)
     struct probe_thread *p = t->probes;
     if (!p)
         return;
+    probe_loud(p);
     p->inside = 0;
     for (; p->top > p->frames; p->top--) {
         p->top->caller = NULL;

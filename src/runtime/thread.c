@@ -337,6 +337,7 @@ bool thread_control(struct thread *t)
         memset(t->near_address, 0, sizeof t->near_address);
     t->control = off ? ~words : words; /* while off, every event comes here to see it go on */
     if (t->probes) {
+        probe_loud(t->probes);
         probe_switch(t->probes, off);
         t->probes->control = word;
     }

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 """The time table (tests/bench/timetable.py) as a test: every rank's time, every stage and every
 statement of 5 % of the run or more, with probes that slow the programs 1.5 to 2 times; and the extra
-delay of paper 1. What `make bench` asks for is not reached yet: some of the cost of probes is not
-found. So the bound here is two fifths of the slowdown that was taken out; what is compensated
-locally only is well beyond it, as is a rule that is wrong."""
+delay of paper 1. What `make bench` asks for is not reached by all yet, nor by any on a busy machine.
+So the bound here is 3 % and a sixth of the slowdown that was taken out; what is compensated locally
+only is well beyond it, as is a rule that is wrong, or the cost of probes that each site finds by
+itself alone (half of it where two procedures fill arrays in turn)."""
 import loupetest as lt
 import timetable
 import truth
 
-PART = 0.4
+PART = 1 / 6
 WORST = 0.03  # also where nothing was taken out: one run's pages and code lie better than another's
 DELAYED = ["matrix", "ring"]
 
