@@ -116,7 +116,8 @@ static void test_arguments(void)
     ok(outer.timed >= 39 && middle.timed == 40 && inner.timed == 40, "each is timed: %lu %lu %lu",
        (unsigned long)outer.timed, (unsigned long)middle.timed, (unsigned long)inner.timed);
     struct record_probe_reading unknown = reading_of(r, LOUPE_UNIT_ID, 5, true);
-    ok(unknown.count >= 36 && unknown.count <= 41, "the call without a probe is an unknown caller");
+    /* A third of the first block's entries; those behind it may be only counted. */
+    ok(unknown.count >= 18 && unknown.count <= 41, "the call without a probe is an unknown caller");
     ok(inner.min > 20 * outer.min && middle.min > inner.min / 2,
        "times go to the right statement: %.0f %.0f", outer.min, inner.min);
 }
@@ -177,7 +178,7 @@ static void test_unknown(void)
     /* Behind the first block some may be only counted, which are known by caller later. */
     ok(at(r, 18).count > 100 && called.count <= at(r, 18).count && called.count >= RECORD_BLOCK,
        "callbacks: %lu of %lu", (unsigned long)called.count, (unsigned long)at(r, 18).count);
-    ok(at(r, 19).count == 1 && at(r, 19).timed == 1 && at(r, 19).time > called.time,
+    ok(at(r, 19).count == 1 && at(r, 19).timed == 1 && at(r, 19).time > 0.8 * called.time,
        "the call of a library is timed at its statement");
 }
 
