@@ -48,6 +48,11 @@ enum board_kind {
     BOARD_MEET_PATHS,
     BOARD_WORDS, /* what other hosts say of collectives (word.h), */
     BOARD_WORD_PATHS,
+    BOARD_MARKS, /* when we were back in MPI, with long messages to rank `key` under way (mark.h),
+                  */
+    BOARD_MARK_PATHS,
+    BOARD_BACKS, /* or from it */
+    BOARD_BACK_PATHS,
 };
 
 struct board_area {

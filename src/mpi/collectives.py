@@ -2,6 +2,8 @@
 """Wrappers of collectives: each has its number on its communicator and says when it begins (see
 collective.h), recorded or not."""
 
+from pairs import COMES
+
 # Who waits for whom, by class.
 WAITS = {
     "bcast": "FROM_ROOT", "scatter": "FROM_ROOT", "scatterv": "FROM_ROOT",
@@ -31,7 +33,7 @@ COLLECTIVE = """\
     }}
     coll_come(&c, e.site, {comm}, COLL_{kind}, {root});
 {posts}    event_start(&e);
-    coll_begin(&c, &e);
+{comes}    coll_begin(&c, &e);
     int returned = NEXT(via, {psymbol}, {name})({args});
     event_end(&e);
     if (LIKELY(returned == MPI_SUCCESS)) {{
@@ -75,5 +77,6 @@ def wrapper(call, head, then, made):
         enter=f"ENTER_PLAIN(&e, CALL_{call.name})" if made else f"ENTER(&e, CALL_{call.name})",
         root="root" if kind in ROOTED else "0",
         posts=f"    c.request = {requests[0].name};\n" if requests else "",
+        comes="" if requests else f"    {COMES}\n",
         after=then, made=made,
         made_inside="".join(f"    {line}\n" for line in made.splitlines()))

@@ -179,6 +179,8 @@ HOT void tell(const struct pending *done, struct thread *t, const MPI_Status *st
 /* The receive was listed; what it got is known by now, or never will be. */
 static void unlist(struct pending *p, bool known)
 {
+    if (UNLIKELY(marks_pending) && !p->listed)
+        mark_drop(p->stream, p->number);
     if (p->listed && p->post) {
         if (known)
             post_forget(p->post);

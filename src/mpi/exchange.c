@@ -22,6 +22,8 @@ enum { FUNNELED = 1 }; /* as the segment has the level of threads */
 /* On a ring of our own: what it costs besides moving the cache line from one core to another. */
 void pair_calibrate(void)
 {
+    const struct record_header *h = loupe_process.writer.header;
+    mark_close = (uint64_t)(MARK_CLOSE_US * 1000.0 / (h && h->tick_ns > 0 ? h->tick_ns : 1));
     size_t bytes = RING_SLOTS * sizeof(struct ring_slot);
     struct ring_slot *slots = pages_alloc(bytes);
     uint64_t publish = UINT64_MAX, take = UINT64_MAX;

@@ -12,6 +12,8 @@ SEND = ("!SAME(site->comm, comm) || !SAME(site->type, datatype) || "
         "        peer_add(peer, bytes, e.ticks);\n", "")
 # Whose sender may wait for its receiver, or the other way round.
 LONG = "(uint64_t)count * site->type_size >= pair_long"
+# Their receivers are to know that this rank has come back into MPI (mark.h): the full way.
+LONG_PENDING = " || marks_pending"
 PUBLISH = ("    if (LIKELY(near->stream != NULL))\n"
            "        pair_publish(t, site, e.begin, e.before, near->stream, bytes);\n")
 # Its header is in a line that the sender has written; all else is far away too after a long copy.
@@ -24,11 +26,11 @@ SETTLE = "    event_settle_short(&e);\n"
 SETTLE_LONG = ("    if (LIKELY(bytes < pair_long))\n    " + SETTLE +
                "    else\n        e.ticks = fast_settle_long(e, site, dest, returned, bytes);\n")
 CLASSES = {
-    "send": SEND,
+    "send": (SEND[0] + LONG_PENDING,) + SEND[1:],
     "isend": (SEND[0] + " || " + LONG,) + SEND[1:],
     "recv": ("!SAME(site->comm, comm) || shim_posts || source == MPI_ANY_SOURCE || "
              "!SAME(site->type, datatype) || "
-             f"UNLIKELY({LONG} && !fast_answers(site, source, tag))",
+             f"UNLIKELY({LONG} && !fast_answers(site, source, tag))" + LONG_PENDING,
              "    MPI_Status own_status;\n"
              "    if (status == MPI_STATUS_IGNORE)\n"
              "        status = &own_status;\n",
@@ -100,7 +102,7 @@ static int wrap_{name}({decls})
     struct thread *t = loupe_tls.ready;
     struct site *site = READY(t, CALL_{name});
     struct meet *meet = NULL; /* without headers */
-    if (UNLIKELY(!site || (shim_headers && !(meet = short_meet(site, comm))){unless}))
+    if (UNLIKELY(!site || (shim_headers && !(meet = short_meet(site, comm))) || marks_pending{unless}))
         JUMP full_{name}({args});
 {own}    struct ending e;
     OPEN(&e, t, site);
@@ -140,6 +142,7 @@ static int wrap_{name}({decls})
         {status} = w->statuses;
     struct ending e;
     OPEN(&e, t, site);
+    marks_begin(t, e.begin, e.before);
     int returned = NEXT(0, {psymbol}, {name})({args});
     event_stop(&e, site);
     if (UNLIKELY(returned != MPI_SUCCESS))

@@ -263,13 +263,18 @@ PLAIN = """\
     struct event e;
     if (!BEGIN(&e, CALL_{name}, {plain}))
         return NEXT(via, {psymbol}, {name})({args});
-{own}    {ret} returned = NEXT(via, {psymbol}, {name})({args});
+{own}{comes}    {ret} returned = NEXT(via, {psymbol}, {name})({args});
     event_end(&e);
     event_settle(&e);
 {after}    event_done(&e);
     return returned;
 }}
 """
+
+# Of those, calls in which MPI goes on with messages that are under way (mark.h).
+PROGRESS = {"Probe", "Iprobe", "Request_get_status", "Win_complete", "Win_fence", "Win_flush",
+            "Win_flush_all", "Win_flush_local", "Win_flush_local_all", "Win_lock", "Win_lock_all",
+            "Win_start", "Win_test", "Win_unlock", "Win_unlock_all", "Win_wait"}
 
 # A communicator is made: told whether or not the call is recorded.
 MAKE = """\
@@ -313,6 +318,7 @@ COMPLETE = """\
     struct spending spent = spending_begin(e.thread);
     waiting_begin(&w, e.thread, {count}, {requests}, {status}, {status} == {ignore});
 {look}    event_start(&e);
+    marks_begin(e.thread, e.begin, e.before);
     int returned = NEXT(via, {psymbol}, {name})({swapped});
     event_end(&e);
     if (LIKELY(returned == MPI_SUCCESS){if_flag} && !w.none) {{
@@ -386,8 +392,9 @@ def wrapper(call):
         after = f"    if (LIKELY(returned == MPI_SUCCESS)) {{\n{indent(expand(after), 8)}    }}\n"
     before = indent(BEFORE.get(call.cls, ""), 4)
     plain = "true" if call.cls in ("plain", "type_free") else "false"
+    comes = f"    {pairs.COMES}\n" if call.name in PROGRESS else ""
     return PLAIN.format(head=head, name=call.name, psymbol=call.psymbol, args=call.args,
-                        ret=call.ret, own=own,
+                        ret=call.ret, own=own, comes=comes,
                         before=before, after=after, plain=plain) + (short or "")
 
 

@@ -111,17 +111,44 @@ void sending_end(const struct sending *s, struct event *e, int result, int dest,
     }
 }
 
+static bool was_needed(struct pairing *p, enum mark mark)
+{
+    p->uncertain |= mark == MARK_UNSURE || mark == MARK_POLLED;
+    return mark == MARK_CAME || mark == MARK_POLLED;
+}
+
+static struct mark_done done_with(const struct pairing *p, uint64_t bytes)
+{
+    return (struct mark_done){
+        .since = p->since, .until = p->until, .own = p->meeting.own, .bytes = bytes};
+}
+
+/* A message that was sent may have waited for its receiver to come back: then *h is when. */
+static bool receiver_came(struct pairing *p, struct stream *s, uint32_t number, uint64_t bytes,
+                          struct header *h)
+{
+    struct header came;
+    const struct mark_done done = done_with(p, bytes);
+    if (!was_needed(p, mark_of_receiver(s, number, h, &done, &came)))
+        return false;
+    *h = came;
+    return true;
+}
+
 void pairing_sent(struct pairing *p, struct stream *s, uint32_t number, uint64_t bytes)
 {
     struct header h;
     int64_t ideal = p->meeting.ideal;
     enum answer answer = answer_read(s, number, bytes, p->until, &h);
     if (answer == ANSWER_THERE) {
+        bool came = receiver_came(p, s, number, bytes, &h);
         meeting_join(&p->meeting, h.begin, h.delay, s->rank);
         if (p->meeting.ideal > ideal)
             p->transfer = 0;
         p->met = 1;
-        if (UNLIKELY(h.statement & RING_PATH))
+        if (UNLIKELY(h.statement & RING_PATH) && came)
+            mark_meet_receiver(s, number, &h, carry_begin(p->meeting.own));
+        else if (UNLIKELY(h.statement & RING_PATH))
             answer_meet_path(s, number, &h, carry_begin(p->meeting.own));
     } else if (answer == ANSWER_NONE) {
         p->uncertain = 1;
@@ -191,6 +218,21 @@ int fast_unsent(struct ending e, struct site *site, int dest, int returned)
 }
 
 /* ---- receiving ---- */
+
+bool pairing_came(struct pairing *p, struct ring_in *ring, struct header h, int32_t rank,
+                  uint64_t bytes)
+{
+    struct header came;
+    if (bytes <= pair_eager)
+        return false;
+    const struct mark_done done = done_with(p, bytes);
+    if (!was_needed(p, mark_of_sender(ring, &h, &done, &came)))
+        return false;
+    pairing_moment(p, ring, &came, rank, bytes);
+    if (UNLIKELY(came.statement & RING_PATH))
+        mark_meet_sender(ring, &h, &came, carry_begin(p->meeting.own));
+    return true;
+}
 
 void pairing_settle(struct event *e, const struct pairing *p)
 {

@@ -14,6 +14,7 @@
 #define LOUPE_MPI_PAIR_H
 
 #include "mpi/answer.h"
+#include "mpi/mark.h"
 #include "mpi/order.h"
 #include "mpi/posts.h"
 #include "mpi/shim.h"
@@ -118,9 +119,9 @@ HOT struct pairing pairing_begin(const struct event *e)
     return pairing_start(event_meeting(e), e->begin, e->now);
 }
 
-/* A message from `rank` has this header. */
-HOT void pairing_join(struct pairing *p, struct ring_in *ring, const struct header *h, int32_t rank,
-                      uint64_t bytes)
+/* It was on its way at that moment. */
+HOT void pairing_moment(struct pairing *p, struct ring_in *ring, const struct header *h,
+                        int32_t rank, uint64_t bytes)
 {
     int64_t transfer = ring_transfer(ring, h, p->since, p->until, bytes);
     int64_t at = h->begin + transfer, ideal = p->meeting.ideal;
@@ -128,6 +129,19 @@ HOT void pairing_join(struct pairing *p, struct ring_in *ring, const struct head
     if (p->meeting.ideal > ideal)
         p->transfer = transfer;
     p->paired++;
+}
+
+/* A message that may have waited for its sender to come back (mark.h). True: it has. */
+bool pairing_came(struct pairing *p, struct ring_in *ring, struct header h, int32_t rank,
+                  uint64_t bytes);
+
+/* A message from `rank` has this header. */
+HOT void pairing_join(struct pairing *p, struct ring_in *ring, const struct header *h, int32_t rank,
+                      uint64_t bytes)
+{
+    if (UNLIKELY(bytes >= ANSWER_BYTES) && pairing_came(p, ring, *h, rank, bytes))
+        return;
+    pairing_moment(p, ring, h, rank, bytes);
     if (UNLIKELY(h->statement & RING_PATH)) {
         struct header copy = *h; /* the same: what has an address is kept in memory */
         ring_meet_path(ring, &copy, carry_begin(p->meeting.own));

@@ -13,6 +13,9 @@ RECEIVING = ("struct receiving r;\n"
 ANSWER = "receiving_answer(&r, &e);"
 RECEIVED = "receiving_end(&r, &e, returned, status);"
 PUBLISH = "sending_publish(&s, &e);"
+# MPI can go on with messages that were sent before (mark.h).
+COMES = "marks_begin(e.thread, e.begin, e.before);"
+COMING = {"send", "recv", "sendrecv", "sendrecv_replace", "mprobe", "improbe", "mrecv"}
 SENT = "sending_end(&s, &e, returned, dest, {tag});"
 IF_DONE = "if (LIKELY(returned == MPI_SUCCESS))\n    "
 MESSAGE = ("struct pending m;\n"
@@ -82,6 +85,9 @@ PAIRS = {
 def of(call):
     """What a call does: look up, publish, settle, and what comes last."""
     parts = PAIRS[call.cls]
+    if call.cls in COMING:
+        look, publish, settle, last = parts
+        parts = (look, COMES + ("\n" + publish if publish else ""), settle, last)
     if call.name.startswith(("Ssend", "Issend")): # they wait for the receive, whatever the size
         parts = tuple(part.replace("false);", "true);") for part in parts)
     return parts

@@ -58,6 +58,7 @@ void requests_forget(void)
         *p = (struct pending){0};
     }
     posts_forget();
+    marks_drop_all();
     shim_requests.used = 0;
     requests_leave();
 }
@@ -126,6 +127,8 @@ void request_take_out(struct pending *p)
 
 static void let_go(const struct pending *p)
 {
+    if (UNLIKELY(marks_pending) && !p->listed)
+        mark_drop(p->stream, p->number);
     if (p->info)
         comm_release(p->info);
     if (p->listed && p->post)
@@ -161,7 +164,7 @@ HOT struct pending *insert(uintptr_t key)
 }
 
 /* With the lock. */
-void request_put(const struct pending *new)
+bool request_put(const struct pending *new)
 {
     struct pending *p = insert(new->key);
     if (LIKELY(p != NULL)) {
@@ -173,6 +176,7 @@ void request_put(const struct pending *new)
     } else if (new->listed &&new->post) {
         post_free(new->post);
     }
+    return p;
 }
 
 /* A receive is posted: which message of its stream it will get, if that is known already. */
@@ -201,6 +205,10 @@ static void answer(struct event *e, const struct pending *p)
         return;
     answer_publish(e->thread, p->stream, p->number, e->begin, delay_told(e->thread, e->before));
     event_spent(e->thread, pair_publish_cost);
+    if (p->bytes > pair_eager) {
+        mark_add_receive(p->stream, p->number, p->bytes);
+        event_spent(e->thread, pair_publish_cost);
+    }
 }
 
 void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
@@ -239,14 +247,16 @@ void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
 void request_track_send(struct event *e, MPI_Request request, struct stream *s, uint32_t number,
                         uint64_t bytes)
 {
-    if (request != ABI_REQUEST_NULL)
-        request_put(&(struct pending){.key = HANDLE(request),
-                                      .site = e->site,
-                                      .kind = PENDING_SEND,
-                                      .rank = SHIM_NOBODY,
-                                      .stream = s,
-                                      .number = number,
-                                      .bytes = bytes});
+    if (request != ABI_REQUEST_NULL && request_put(&(struct pending){.key = HANDLE(request),
+                                                                     .site = e->site,
+                                                                     .kind = PENDING_SEND,
+                                                                     .rank = SHIM_NOBODY,
+                                                                     .stream = s,
+                                                                     .number = number,
+                                                                     .bytes = bytes})) {
+        mark_add_send(s, number, bytes);
+        event_spent(e->thread, pair_publish_cost);
+    }
 }
 
 void request_track_message(struct event *e, MPI_Request request, const struct pending *message)
@@ -328,6 +338,7 @@ void request_unpost(struct pending *p)
         if (p->post)
             post_cancel(p->post);
     } else if (p->stream) {
+        marks_drop_stream(p->stream);
         for (uint32_t i = 0; i <= t->mask; i++) {
             struct pending *o = &t->slots[i];
             if (o->key && !o->listed && o->stream == p->stream &&

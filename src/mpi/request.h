@@ -33,8 +33,8 @@ HOT struct pending *request_find(uintptr_t key)
     return p->key ? p : NULL;
 }
 
-/* A new request; its info, if it has one, is held from now on. */
-void request_put(const struct pending *new);
+/* A new request; its info, if it has one, is held from now on. False: there is no room. */
+bool request_put(const struct pending *new);
 /* Closes the gap, so that no tombstones pile up over a long run. */
 void request_take_out(struct pending *p);
 /* A receive that will get no message. */

@@ -47,6 +47,16 @@ struct header {
     uint64_t number; /* of its slot */
 };
 
+/* Who has come back (mark.h): what this rank says of one way, and what the other does. */
+struct mark_table {
+    struct mark_slot *own; /* in the board; NULL: none made yet, */
+    struct carried *own_paths;
+    bool none, no_paths;            /* nor will there be any */
+    const struct mark_slot *theirs; /* NULL: not seen yet */
+    const struct carried *their_paths;
+    uint32_t seen, paths_seen; /* of the other's board */
+};
+
 struct ring_out {
     struct ring_slot *slots; /* in the board */
     uint64_t next;           /* number of the next header; the first is 1 */
@@ -61,6 +71,7 @@ struct ring_out {
     bool no_paths;                   /* nor will there be any */
     const struct carried *answer_paths;
     uint32_t answer_paths_seen;
+    struct mark_table marks;
     uint8_t patience;        /* far: how often waiting for an answer may still be in vain */
     struct ring_slot *heard; /* far: in place of `answers`; NULL: none has come */
     struct ring_told *told;  /* and of `answer_paths` */
@@ -87,6 +98,7 @@ struct ring_in {
     bool no_answer_paths;
     struct carried *answer_paths; /* the same as of answers */
     struct ring_told *told;       /* far: in place of `paths` */
+    struct mark_table marks;
     uint64_t taken[RING_SLOTS / 64];
     /* By power of two of the size, the least that was seen; 0: none yet. */
     uint64_t sent[RING_SIZES];  /* from the send to the end of a receive that was waiting for it */
