@@ -410,6 +410,13 @@ void *board_area(enum board_kind kind, uint64_t key, size_t bytes)
     return area;
 }
 
+void *board_spare_area(enum board_kind kind, uint64_t key, size_t bytes)
+{
+    bool room = __atomic_load_n(&own_count, __ATOMIC_RELAXED) < BOARD_AREAS / 2 &&
+                __atomic_load_n(&own_bytes, __ATOMIC_RELAXED) < BOARD_BYTES_MAX / 2;
+    return room ? board_area(kind, key, bytes) : NULL;
+}
+
 /* Maps what a peer's directory says, if the file has so much. */
 static const void *map_area(const struct board *b, const struct board_area *a, size_t bytes)
 {

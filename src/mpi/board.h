@@ -101,6 +101,8 @@ int board_know(const struct board_token *tokens, int32_t count, int32_t me);
 const struct board *board_of(int32_t rank);
 /* Room in the own board, zeroed, page aligned; NULL: none to be had. One per (kind, key). */
 void *board_area(enum board_kind kind, uint64_t key, size_t bytes);
+/* The same for what can be done without: it leaves half of the board to others. */
+void *board_spare_area(enum board_kind kind, uint64_t key, size_t bytes);
 /* The area of a board, to be read only; NULL: not there (yet), or smaller than `bytes`. *seen, if
  * it is not NULL, makes asking again cheap: set it to 0 first. */
 const void *board_look(const struct board *board, enum board_kind kind, uint64_t key, size_t bytes,

@@ -180,7 +180,7 @@ HOT void tell(const struct pending *done, struct thread *t, const MPI_Status *st
 static void unlist(struct pending *p, bool known)
 {
     if (UNLIKELY(marks_pending) && !p->listed)
-        mark_drop(p->stream, p->number);
+        mark_drop(p->stream, p->number, known ? MARK_LEAVE : MARK_VOID);
     if (p->listed && p->post) {
         if (known)
             post_forget(p->post);
@@ -288,11 +288,14 @@ static void pair_one(struct pairing *x, struct pending *p, const MPI_Status *sta
 {
     if (p && p->kind == PENDING_COLLECTIVE) {
         coll_complete(x, p);
+        pairing_latest(x, INT64_MAX);
         x->uncertain |= test && p->tested;
         return;
     }
     if (p && p->kind == PENDING_SEND)
-        pairing_sent(x, p->stream, p->number, p->bytes);
+        pairing_sent(x, p->stream, p->number, p->bytes, mark_begun(p->stream, p->number));
+    if (p && p->kind == PENDING_SEND_INIT && p->bytes > pair_eager)
+        pairing_latest(x, INT64_MAX); /* whether it waited is not looked at */
     if (!is_receive(p) || p->rank == SHIM_NOBODY || status->MPI_SOURCE == MPI_PROC_NULL)
         return;
     if (test && p->tested)

@@ -156,6 +156,7 @@ HOT void fast_settle(struct ending *e, struct site *site, const struct pairing *
     } else {
         event_settle_short(e);
     }
+    pairing_vote(x);
     pairing_count(x, e->record, e->thread->block);
 }
 

@@ -29,6 +29,9 @@ static const enum board_kind path_tables[WAYS] = {BOARD_MARK_PATHS, BOARD_BACK_P
 
 /* Messages of that size need that one: above 0. They do not: below. */
 static int8_t votes[WAYS][RING_SIZES];
+/* How long such a message takes when the one has come that is needed, as it mostly is; in ticks. */
+static uint64_t usual[WAYS][RING_SIZES];
+enum { FAIRLY = 4 }; /* times as long is still the same */
 
 uint64_t mark_close;
 uint32_t marks_pending;
@@ -72,15 +75,18 @@ struct pending_mark {
     struct mark_table *table;
     struct message message;
     uint32_t number;
+    uint32_t weight; /* of the comings that it has seen */
+    uint64_t begun;  /* of sends */
     bool came;
 };
+enum { STILL = 1, ANEW = 16 }; /* weights: who is there all the time costs less */
 static struct pending_mark pending[MARKS_PENDING];
 static uint64_t last_came;
 
 static bool has_table(struct mark_table *t, const struct message *m)
 {
     if (!t->own && !t->none) {
-        t->own = board_area(tables[m->way], (uint64_t)m->rank, table_bytes);
+        t->own = board_spare_area(tables[m->way], (uint64_t)m->rank, table_bytes);
         t->none = !t->own; /* where there was no room there will be none */
     }
     return t->own;
@@ -92,7 +98,7 @@ static bool tell_path(struct thread *t, const struct pending_mark *p, uint32_t v
     struct mark_table *table = p->table;
     const struct message *m = &p->message;
     if (!table->own_paths && !table->no_paths) {
-        table->own_paths = board_area(path_tables[m->way], (uint64_t)m->rank, paths_bytes);
+        table->own_paths = board_spare_area(path_tables[m->way], (uint64_t)m->rank, paths_bytes);
         table->no_paths = !table->own_paths;
     }
     if (!table->own_paths || !carry_now(t, m->rank, &c))
@@ -117,41 +123,77 @@ static void write_mark(struct thread *t, const struct pending_mark *p, uint64_t 
     __atomic_store_n(&m->version, m->version + 1, __ATOMIC_RELEASE);
 }
 
-static void add(struct stream *s, uint32_t number, struct mark_table *table,
-                const struct message *m)
+/* Nobody is to find it. */
+static void write_void(const struct pending_mark *p)
 {
-    if (marks_pending >= MARKS_PENDING || !has_table(table, m))
+    struct mark_slot *m = &p->table->own[p->message.place];
+    if (m->id != p->message.id)
         return;
-    struct pending_mark *p = &pending[marks_pending++];
-    *p = (struct pending_mark){.stream = s, .table = table, .message = *m, .number = number};
-    write_mark(NULL, p, 0, 0);
+    __atomic_store_n(&m->version, m->version | 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    m->id = 0;
+    __atomic_store_n(&m->version, m->version + 1, __ATOMIC_RELEASE);
+}
+
+static void add(const struct pending_mark *new)
+{
+    if (marks_pending >= MARKS_PENDING || !has_table(new->table, &new->message))
+        return;
+    pending[marks_pending++] = *new;
+    write_mark(NULL, new, 0, 0);
+}
+
+/* In a job that was attached to our own looks at its messages are comings that are not marked. */
+static bool has_marks(const struct stream *s)
+{
+    return !s->loose && !s->far && !streams_multiple && !streams_midway;
 }
 
 void mark_add_send(struct stream *s, uint32_t number, uint64_t bytes)
 {
     struct ring_out *r = s->out;
-    if (s->loose || r->far || streams_multiple || !ring_is_last(r, s->key, number))
+    if (!has_marks(s) || r->far || !ring_is_last(r, s->key, number))
         return;
-    struct message m = by_header(r->next - 1, bytes, s->rank, r->me);
-    add(s, number, &r->marks, &m);
+    add(&(struct pending_mark){.stream = s,
+                               .table = &r->marks,
+                               .message = by_header(r->next - 1, bytes, s->rank, r->me),
+                               .number = number,
+                               .begun = r->slots[ring_at(r->next - 1)].begin});
 }
 
 void mark_add_receive(struct stream *s, uint32_t number, uint64_t room)
 {
     uint32_t sent = number;
-    if (s->loose || s->far || streams_multiple || !anchor_number(s, &sent))
+    if (!has_marks(s) || !anchor_number(s, &sent))
         return;
-    struct message m = by_number(s->key, sent, room, s->rank, s->in->me);
-    add(s, number, &s->in->marks, &m);
+    add(&(struct pending_mark){.stream = s,
+                               .table = &s->in->marks,
+                               .message = by_number(s->key, sent, room, s->rank, s->in->me),
+                               .number = number});
 }
 
-void mark_drop(const struct stream *s, uint32_t number)
+static struct pending_mark *find(const struct stream *s, uint32_t number)
 {
     for (uint32_t i = 0; i < marks_pending; i++)
-        if (pending[i].number == number && pending[i].stream == s) {
-            pending[i] = pending[--marks_pending];
-            break;
-        }
+        if (pending[i].number == number && pending[i].stream == s)
+            return &pending[i];
+    return NULL;
+}
+
+void mark_drop(const struct stream *s, uint32_t number, enum mark_end end)
+{
+    struct pending_mark *p = find(s, number);
+    if (!p)
+        return;
+    if (end == MARK_VOID)
+        write_void(p);
+    *p = pending[--marks_pending];
+}
+
+uint64_t mark_begun(const struct stream *s, uint32_t number)
+{
+    const struct pending_mark *p = find(s, number);
+    return p ? p->begun : 0;
 }
 
 void marks_drop_stream(const struct stream *s)
@@ -160,6 +202,8 @@ void marks_drop_stream(const struct stream *s)
     for (uint32_t i = 0; i < marks_pending; i++)
         if (pending[i].stream != s)
             pending[kept++] = pending[i];
+        else
+            write_void(&pending[i]);
     marks_pending = kept;
 }
 
@@ -174,11 +218,18 @@ void marks_come(struct thread *t, uint64_t begin, int64_t before)
     int64_t known = *t->delay, delay = delay_told(t, before); /* paths account for themselves */
     bool still = begin - last_came < mark_close;
     last_came = begin;
-    for (uint32_t i = 0; i < marks_pending; i++)
-        if (!pending[i].came || !still) {
-            write_mark(t, &pending[i], begin, delay);
-            pending[i].came = true;
+    for (uint32_t i = 0; i < marks_pending; i++) {
+        struct pending_mark *p = &pending[i];
+        p->weight += still ? STILL : ANEW;
+        if (p->weight > MARK_COMINGS * ANEW) {
+            write_void(p);
+            *p = pending[--marks_pending];
+            i--;
+        } else if (!p->came || !still) {
+            write_mark(t, p, begin, delay);
+            p->came = true;
         }
+    }
     uint64_t took = clock_since(began, clock_now());
     event_spent(t,
                 (int64_t)(took << RECORD_TIME_SHIFT) - (*t->delay - known) + t->short_cost.inside);
@@ -206,19 +257,44 @@ static bool read_mark(struct mark_table *t, const struct message *m, struct mark
            __atomic_load_n(&slot->version, __ATOMIC_RELAXED) == copy->version;
 }
 
+static void vote_for(int8_t *vote, int more)
+{
+    int now = *vote + more;
+    *vote = (int8_t)(now > MARK_VOTES ? MARK_VOTES : now < -MARK_VOTES ? -MARK_VOTES : now);
+}
+
+void mark_needed(int8_t *vote)
+{
+    vote_for(vote, 1);
+}
+
+/* Was it done as soon after the coming as it mostly is? By chance it may once have been sooner. */
+static bool as_usual(uint64_t *often, int64_t after)
+{
+    ring_learn(often, after);
+    uint64_t most = FAIRLY * (*often > mark_close ? *often : mark_close);
+    if ((uint64_t)after <= most)
+        return true;
+    *often += *often / FAIRLY + 1;
+    return false;
+}
+
 /* What was done before the other came did not need it. What was done when it had, and would have
  * been long before, did; by chance it may look so of what needs nobody, which is why the other
  * counts for more. */
-static void learn(int8_t *vote, const struct mark_slot *slot, const struct header *h,
-                  const struct mark_done *done)
+static void learn(const struct message *m, const struct mark_slot *slot, const struct header *h,
+                  struct mark_done *done)
 {
     int64_t from = done->since > h->begin ? done->since : h->begin, came = (int64_t)slot->came;
-    int now = *vote;
-    if (!came || (came > done->until && !(slot->says & AGAIN)))
-        now -= 2;
-    else if (came <= done->until && came - from > done->until - came)
-        now++;
-    *vote = (int8_t)(now > MARK_VOTES ? MARK_VOTES : now < -MARK_VOTES ? -MARK_VOTES : now);
+    int64_t after = done->until - came;
+    int8_t *vote = &votes[m->way][m->bucket];
+    if (!came || (after < 0 && !(slot->says & AGAIN)))
+        vote_for(vote, -2);
+    if (!came || after < 0)
+        return;
+    done->came = came;
+    if (!(slot->says & AGAIN) && came - from > after && as_usual(&usual[m->way][m->bucket], after))
+        done->vote = vote;
 }
 
 static int said(uint32_t says)
@@ -227,14 +303,13 @@ static int said(uint32_t says)
 }
 
 static enum mark judge(struct mark_table *t, const struct message *m, const struct header *h,
-                       const struct mark_done *done, struct header *came)
+                       struct mark_done *done, struct header *came)
 {
-    int8_t *vote = &votes[m->way][m->bucket];
     struct mark_slot slot;
-    if (streams_multiple || !read_mark(t, m, &slot))
+    if (streams_multiple || streams_midway || !read_mark(t, m, &slot))
         return MARK_NONE;
-    learn(vote, &slot, h, done);
-    int known = *vote ? *vote : said(slot.says);
+    learn(m, &slot, h, done);
+    int vote = votes[m->way][m->bucket], known = vote ? vote : said(slot.says);
     *came = (struct header){.begin = (int64_t)slot.came,
                             .delay = slot.delay >> 1,
                             .statement = slot.delay & 1 ? RING_PATH : 0,
@@ -243,8 +318,10 @@ static enum mark judge(struct mark_table *t, const struct message *m, const stru
         return MARK_NONE;
     if (came->begin > done->until) /* since then it has come once more */
         return known ? MARK_UNSURE : MARK_NONE;
-    if (known)
-        return came->begin > done->since && slot.says & AGAIN ? MARK_POLLED : MARK_CAME;
+    /* Was it this coming, or one before? Both before we waited for it. */
+    bool which = !(slot.says & AGAIN) || came->begin > done->since;
+    if (known && which)
+        return slot.says & AGAIN ? MARK_POLLED : MARK_CAME;
     /* Does it matter? */
     int64_t there = h->begin - h->delay > done->own ? h->begin - h->delay : done->own;
     return came->begin - came->delay > there ? MARK_UNSURE : MARK_NONE;
@@ -259,7 +336,7 @@ static void meet_path(struct mark_table *t, const struct message *m, const struc
     carry_meet(m->rank, t->their_paths ? &t->their_paths[m->place] : NULL, came->number, at);
 }
 
-enum mark mark_of_sender(struct ring_in *r, const struct header *h, const struct mark_done *done,
+enum mark mark_of_sender(struct ring_in *r, const struct header *h, struct mark_done *done,
                          struct header *came)
 {
     struct message m = by_header(h->number, done->bytes, r->rank, r->me);
@@ -267,7 +344,7 @@ enum mark mark_of_sender(struct ring_in *r, const struct header *h, const struct
 }
 
 enum mark mark_of_receiver(struct stream *s, uint32_t number, const struct header *h,
-                           const struct mark_done *done, struct header *came)
+                           struct mark_done *done, struct header *came)
 {
     struct message m = by_number(s->key, number, done->bytes, s->rank, s->out->me);
     return s->far ? MARK_NONE : judge(&s->out->marks, &m, h, done, came);

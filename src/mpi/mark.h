@@ -16,10 +16,14 @@
  *
  * Whose coming is needed is found out, for each way and by power of two of the size: what was
  * complete before the other came back did not need it; what was waited for until just after that
- * did. Each mark says what its writer has found out, for those who have found out nothing.
+ * did, if nothing else that the call waited for was later. Each mark says what its writer has found
+ * out, for those who have found out nothing. Who comes more than once leaves the last time only:
+ * what was done may have needed an earlier one, and it is used with care, or not at all.
  *
  *   caps        MARKS slots of 32 bytes for each rank and way; MARKS_PENDING messages at once, to
- *               and from all. Of one beyond that nothing is said: as if it were not needed
+ *               and from all. Of one beyond that nothing is said: as if it were not needed. Nor
+ *               of one that is pending for MARK_COMINGS comings, which all the calls in between
+ *               would pay for
  */
 #ifndef LOUPE_MPI_MARK_H
 #define LOUPE_MPI_MARK_H
@@ -28,7 +32,7 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { MARKS = 256, MARKS_PENDING = 64, MARK_VOTES = 4, MARK_CLOSE_US = 4 };
+enum { MARKS = 256, MARKS_PENDING = 64, MARK_COMINGS = 256, MARK_VOTES = 4, MARK_CLOSE_US = 4 };
 
 /* Calls that begin so shortly after the last are one: who tests all the time is always there. In
  * ticks. */
@@ -40,8 +44,11 @@ extern uint32_t marks_pending;
 /* Number `number` of the stream has been posted: the last that was published, or a receive. */
 void mark_add_send(struct stream *s, uint32_t number, uint64_t bytes);
 void mark_add_receive(struct stream *s, uint32_t number, uint64_t room);
-/* It is complete, or nobody will know. */
-void mark_drop(const struct stream *s, uint32_t number);
+/* It is complete, and the other may still look; or nothing is to be known of it. */
+enum mark_end { MARK_LEAVE, MARK_VOID };
+void mark_drop(const struct stream *s, uint32_t number, enum mark_end end);
+/* When the send that is pending began; 0: there is none. */
+uint64_t mark_begun(const struct stream *s, uint32_t number);
 /* Its numbers are not what they were. */
 void marks_drop_stream(const struct stream *s);
 void marks_drop_all(void);
@@ -67,15 +74,20 @@ struct mark_done {
     int64_t since, until;
     int64_t own; /* `since` in virtual time */
     uint64_t bytes;
+    /* Found out: the other came then, before this was done; 0: it did not, */
+    int64_t came;
+    int8_t *vote; /* and it looks as if that was needed, if nothing else of the call was later */
 };
+/* So it was. */
+void mark_needed(int8_t *vote);
 
 /* Has the message that was received, with header `h`, waited for its sender? Then *came says since
  * when that was there, as a header. */
-enum mark mark_of_sender(struct ring_in *r, const struct header *h, const struct mark_done *done,
+enum mark mark_of_sender(struct ring_in *r, const struct header *h, struct mark_done *done,
                          struct header *came);
 /* The same of a message that was sent, and its receiver, whose answer is `h`. */
 enum mark mark_of_receiver(struct stream *s, uint32_t number, const struct header *h,
-                           const struct mark_done *done, struct header *came);
+                           struct mark_done *done, struct header *came);
 /* The other's path when it had come: one of these, after that. */
 void mark_meet_sender(struct ring_in *r, const struct header *h, const struct header *came,
                       int64_t at);

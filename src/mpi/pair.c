@@ -111,9 +111,18 @@ void sending_end(const struct sending *s, struct event *e, int result, int dest,
     }
 }
 
-static bool was_needed(struct pairing *p, enum mark mark)
+static bool was_needed(struct pairing *p, enum mark mark, const struct mark_done *done,
+                       const struct header *came)
 {
-    p->uncertain |= mark == MARK_UNSURE || mark == MARK_POLLED;
+    p->uncertain |= mark == MARK_POLLED;
+    if (mark == MARK_UNSURE && came->begin - came->delay > p->doubt)
+        p->doubt = came->begin - came->delay;
+    /* Of two messages one coming is mostly for both: then it speaks for what is known already. */
+    bool same = done->came == p->latest && done->vote && p->vote && *done->vote > *p->vote;
+    if (done->came > p->latest || same) {
+        p->latest = done->came;
+        p->vote = done->vote;
+    }
     return mark == MARK_CAME || mark == MARK_POLLED;
 }
 
@@ -128,30 +137,42 @@ static bool receiver_came(struct pairing *p, struct stream *s, uint32_t number, 
                           struct header *h)
 {
     struct header came;
-    const struct mark_done done = done_with(p, bytes);
-    if (!was_needed(p, mark_of_receiver(s, number, h, &done, &came)))
+    struct mark_done done = done_with(p, bytes);
+    enum mark mark = mark_of_receiver(s, number, h, &done, &came);
+    if (!was_needed(p, mark, &done, &came))
         return false;
     *h = came;
     return true;
 }
 
-void pairing_sent(struct pairing *p, struct stream *s, uint32_t number, uint64_t bytes)
+/* Who posts a receive when the send has begun may find it there and get it at once. */
+static bool posted_before(uint64_t began, const struct header *answer)
+{
+    return began && answer->begin <= (int64_t)began;
+}
+
+void pairing_sent(struct pairing *p, struct stream *s, uint32_t number, uint64_t bytes,
+                  uint64_t began)
 {
     struct header h;
     int64_t ideal = p->meeting.ideal;
-    enum answer answer = answer_read(s, number, bytes, p->until, &h);
-    if (answer == ANSWER_THERE) {
-        bool came = receiver_came(p, s, number, bytes, &h);
+    enum answer found = answer_read(s, number, bytes, p->until, &h);
+    if (found == ANSWER_THERE) {
+        const struct header answer = h;
+        pairing_latest(p, h.begin);
+        bool came =
+            pair_marks(bytes) && posted_before(began, &h) && receiver_came(p, s, number, bytes, &h);
         meeting_join(&p->meeting, h.begin, h.delay, s->rank);
         if (p->meeting.ideal > ideal)
             p->transfer = 0;
         p->met = 1;
         if (UNLIKELY(h.statement & RING_PATH) && came)
             mark_meet_receiver(s, number, &h, carry_begin(p->meeting.own));
-        else if (UNLIKELY(h.statement & RING_PATH))
-            answer_meet_path(s, number, &h, carry_begin(p->meeting.own));
-    } else if (answer == ANSWER_NONE) {
+        else if (UNLIKELY(answer.statement & RING_PATH))
+            answer_meet_path(s, number, &answer, carry_begin(p->meeting.own));
+    } else if (found == ANSWER_NONE) {
         p->uncertain = 1;
+        pairing_latest(p, INT64_MAX);
     }
 }
 
@@ -166,7 +187,7 @@ void sending_settle(const struct sending *s, struct event *e, int result, bool s
 {
     struct pairing p = pairing_begin(e);
     if (has_receiver(s, result, synchronous))
-        pairing_sent(&p, s->stream, s->number, s->bytes);
+        pairing_sent(&p, s->stream, s->number, s->bytes, e->begin);
     pairing_settle(e, &p);
 }
 
@@ -184,7 +205,7 @@ uint64_t fast_settle_long(struct ending e, struct site *site, int dest, int retu
     struct stream *s = near->rank == dest ? near->stream : NULL;
     struct pairing x = pairing_start(event_meeting_short(&e), e.begin, e.now);
     if (s && returned == MPI_SUCCESS && !shim_multiple && pair_waits(s, bytes))
-        pairing_sent(&x, s, s->count, bytes);
+        pairing_sent(&x, s, s->count, bytes, e.begin);
     fast_settle(&e, site, &x, NULL);
     return e.ticks;
 }
@@ -223,14 +244,19 @@ bool pairing_came(struct pairing *p, struct ring_in *ring, struct header h, int3
                   uint64_t bytes)
 {
     struct header came;
-    if (bytes <= pair_eager)
+    if (!pair_marks(bytes))
         return false;
-    const struct mark_done done = done_with(p, bytes);
-    if (!was_needed(p, mark_of_sender(ring, &h, &done, &came)))
+    struct mark_done done = done_with(p, bytes);
+    enum mark mark = mark_of_sender(ring, &h, &done, &came);
+    if (!was_needed(p, mark, &done, &came))
         return false;
-    pairing_moment(p, ring, &came, rank, bytes);
+    /* What is left of the way says nothing of the whole of it: not learnt from. */
+    int64_t transfer = ring_reckoned(ring, bytes), most = p->until - came.begin;
+    pairing_at(p, &came, transfer < most ? transfer : most, rank);
     if (UNLIKELY(came.statement & RING_PATH))
         mark_meet_sender(ring, &h, &came, carry_begin(p->meeting.own));
+    else if (UNLIKELY(h.statement & RING_PATH))
+        ring_meet_path(ring, &h, carry_begin(p->meeting.own));
     return true;
 }
 
@@ -240,6 +266,7 @@ void pairing_settle(struct event *e, const struct pairing *p)
         pairing_met(e, p);
     else
         event_settle(e);
+    pairing_vote(p);
     if (pair_seen(e))
         pairing_count(p, e->site->record, e->thread->block);
 }

@@ -40,6 +40,11 @@ static inline bool pair_answers(const struct stream *s, uint64_t room)
 {
     return room >= ANSWER_BYTES && (!s->far || room > pair_eager_far);
 }
+/* Does either end of it tell when it came back (mark.h)? */
+static inline bool pair_marks(uint64_t bytes)
+{
+    return pair_eager && bytes > pair_eager && !streams_midway;
+}
 /* In MPI_Init: everybody's board becomes known to everybody. NULL: this rank is not monitored. */
 void pair_open(struct record_header *h);
 void pair_close(void);
@@ -105,6 +110,9 @@ struct pairing {
     struct meeting meeting;
     int64_t transfer; /* of the message that was the last to be there */
     int64_t since, until;
+    int64_t latest; /* when the last part of what has ended began, without transfers; */
+    int8_t *vote;   /* that was the coming which this is about (mark.h); NULL: it was none */
+    int64_t doubt;  /* somebody may have been the last then, in virtual time */
     uint32_t paired, missing, ambiguous, reordered, uncertain;
     uint32_t met; /* others who have joined: of a collective, or the receiver of a send */
 };
@@ -119,16 +127,30 @@ HOT struct pairing pairing_begin(const struct event *e)
     return pairing_start(event_meeting(e), e->begin, e->now);
 }
 
-/* It was on its way at that moment. */
-HOT void pairing_moment(struct pairing *p, struct ring_in *ring, const struct header *h,
-                        int32_t rank, uint64_t bytes)
+/* Some of it began at that moment; INT64_MAX: nobody knows when. */
+HOT void pairing_latest(struct pairing *p, int64_t at)
 {
-    int64_t transfer = ring_transfer(ring, h, p->since, p->until, bytes);
+    if (at > p->latest) {
+        p->latest = at;
+        p->vote = NULL;
+    }
+}
+
+HOT void pairing_at(struct pairing *p, const struct header *h, int64_t transfer, int32_t rank)
+{
     int64_t at = h->begin + transfer, ideal = p->meeting.ideal;
     meeting_join(&p->meeting, at < p->until ? at : p->until, h->delay, rank);
     if (p->meeting.ideal > ideal)
         p->transfer = transfer;
     p->paired++;
+}
+
+/* It was on its way at that moment. */
+HOT void pairing_moment(struct pairing *p, struct ring_in *ring, const struct header *h,
+                        int32_t rank, uint64_t bytes)
+{
+    pairing_at(p, h, ring_transfer(ring, h, p->since, p->until, bytes), rank);
+    pairing_latest(p, h->begin);
 }
 
 /* A message that may have waited for its sender to come back (mark.h). True: it has. */
@@ -175,22 +197,32 @@ HOT void pair_received(struct pairing *p, struct stream *s, uint32_t number, int
         p->missing += rank != streams_self;
 }
 
+/* All have joined. */
+HOT void pairing_vote(const struct pairing *p)
+{
+    if (UNLIKELY(p->vote && !(p->missing | p->ambiguous)))
+        mark_needed(p->vote);
+}
+
 /* What was counted, at the statement that waited; inside its odd section. */
 HOT void pairing_count(const struct pairing *p, struct record_statement *s, struct record_thread *b)
 {
     b->paired += p->paired;
-    if (UNLIKELY((p->missing | p->ambiguous | p->reordered | p->uncertain) && shim_headers)) {
+    uint32_t uncertain = p->uncertain | (p->doubt > p->meeting.ideal);
+    if (UNLIKELY((p->missing | p->ambiguous | p->reordered | uncertain) && shim_headers)) {
         b->missing += p->missing;
         b->ambiguous += p->ambiguous;
         s->unknown += p->missing + p->ambiguous;
         s->reordered += p->reordered;
-        s->uncertain += p->uncertain;
+        s->uncertain += uncertain;
     }
 }
 
 void pairing_settle(struct event *e, const struct pairing *p);
-/* A send of `bytes` has ended, message `number` of the stream: joins its receiver, if it waited. */
-void pairing_sent(struct pairing *p, struct stream *s, uint32_t number, uint64_t bytes);
+/* A send of `bytes` has ended, message `number` of the stream: joins its receiver, if it waited. It
+ * began at `began`; 0: not known. */
+void pairing_sent(struct pairing *p, struct stream *s, uint32_t number, uint64_t bytes,
+                  uint64_t began);
 
 /* A blocking receive (Recv, and the receiving half of Sendrecv). */
 struct receiving {

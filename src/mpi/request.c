@@ -128,7 +128,7 @@ void request_take_out(struct pending *p)
 static void let_go(const struct pending *p)
 {
     if (UNLIKELY(marks_pending) && !p->listed)
-        mark_drop(p->stream, p->number);
+        mark_drop(p->stream, p->number, MARK_VOID);
     if (p->info)
         comm_release(p->info);
     if (p->listed && p->post)
@@ -205,10 +205,19 @@ static void answer(struct event *e, const struct pending *p)
         return;
     answer_publish(e->thread, p->stream, p->number, e->begin, delay_told(e->thread, e->before));
     event_spent(e->thread, pair_publish_cost);
-    if (p->bytes > pair_eager) {
-        mark_add_receive(p->stream, p->number, p->bytes);
-        event_spent(e->thread, pair_publish_cost);
-    }
+}
+
+/* It is in the table, which will say when it is complete. */
+static void mark(struct event *e, const struct pending *p, uint64_t bytes)
+{
+    if (p->listed || !p->stream || !pair_marks(bytes))
+        return;
+    struct spending spent = spending_begin(e->thread);
+    if (p->kind == PENDING_SEND)
+        mark_add_send(p->stream, p->number, bytes);
+    else
+        mark_add_receive(p->stream, p->number, bytes);
+    spending_end(e->thread, &spent);
 }
 
 void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
@@ -241,22 +250,22 @@ void request_track(struct event *e, MPI_Request request, enum pending_kind kind,
                 near_stream(e->site, rank, RECORD_RECEIVED, tag, new.stream);
         }
     }
-    request_put(&new);
+    if (request_put(&new) && kind == PENDING_RECV)
+        mark(e, &new, bytes);
 }
 
 void request_track_send(struct event *e, MPI_Request request, struct stream *s, uint32_t number,
                         uint64_t bytes)
 {
-    if (request != ABI_REQUEST_NULL && request_put(&(struct pending){.key = HANDLE(request),
-                                                                     .site = e->site,
-                                                                     .kind = PENDING_SEND,
-                                                                     .rank = SHIM_NOBODY,
-                                                                     .stream = s,
-                                                                     .number = number,
-                                                                     .bytes = bytes})) {
-        mark_add_send(s, number, bytes);
-        event_spent(e->thread, pair_publish_cost);
-    }
+    const struct pending new = {.key = HANDLE(request),
+                                .site = e->site,
+                                .kind = PENDING_SEND,
+                                .rank = SHIM_NOBODY,
+                                .stream = s,
+                                .number = number,
+                                .bytes = bytes};
+    if (request != ABI_REQUEST_NULL && request_put(&new))
+        mark(e, &new, bytes);
 }
 
 void request_track_message(struct event *e, MPI_Request request, const struct pending *message)
@@ -313,8 +322,11 @@ void request_start(struct event *e, MPI_Request request)
     p->active = 1;
     p->site = e->site;
     if (p->kind == PENDING_RECV_INIT) {
+        if (UNLIKELY(marks_pending) && !p->listed) /* of a time before that failed */
+            mark_drop(p->stream, p->number, MARK_VOID);
         post(p, p->tag == NO_TAG ? NULL : p->info, request);
         answer(e, p);
+        mark(e, p, p->bytes);
     } else if (p->rank != SHIM_NOBODY && pair_seen(e)) {
         statement_bytes(e->site->record, p->bytes);
         event_peer(e->thread, e->site, p->rank, RECORD_SENT, p->bytes, 0);

@@ -264,6 +264,13 @@ HOT int64_t ring_transfer(struct ring_in *r, const struct header *h, int64_t sin
         ring_learn(found, until - since);
     return *sent > *found ? (int64_t)(*sent - *found) : 0;
 }
+
+/* The same from what is known; nothing is learnt. */
+static inline int64_t ring_reckoned(const struct ring_in *r, uint64_t bytes)
+{
+    uint64_t sent = r->sent[size_bucket(bytes)], found = r->found[size_bucket(bytes)];
+    return sent > found ? (int64_t)(sent - found) : 0;
+}
 _Static_assert(RING_SIZES == RECORD_SIZE_BUCKETS, "a bucket each");
 
 #pragma GCC visibility pop

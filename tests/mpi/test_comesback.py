@@ -3,7 +3,8 @@
 """Long messages that wait until the other end is in MPI again: who waits for that takes over the
 delay that the other has then, not that of when it posted. Rank 0, the slower one, is slowed down to
 twice its time; rank 1 waits so much longer, and rank 0 waits for nobody. With the other's delay of
-when it posted all of what is wasted would be in the times, and rank 1's waiting be transfer."""
+when it posted all of what is wasted would be in the times, and rank 1's waiting be transfer. With
+`recv` and `barrier` that is so without marks: they must not harm."""
 import loupetest as lt
 
 STEPS, ASKED, EXTRA_US = 60, 10, 200
@@ -41,7 +42,19 @@ def check(way, env):
              ranks[1])
 
 
+def check_twice():
+    """The blocks moved when both were in the barrier. Rank 1 comes once more, before rank 0 does, which
+    was slowed down; without us rank 0 would have come first. It waits for nothing."""
+    run = lt.monitor("comesback", 2, STEPS, ASKED, BYTES, "twice",
+                     env={"LOUPE": f"extra-delay={EXTRA_US}"})
+    lt.equal(run.code, 0, "twice: runs to its end")
+    rank = next(r for r in run.at("waitall-twice")["ranks"] if r["rank"] == 0)
+    lt.timed(rank["time_s"] < 0.35 * STEPS * 1e-3, "twice: rank 0 waits for nobody", rank)
+    lt.timed(rank.get("uncertain", 0) > STEPS / 4, "twice: which coming it was is uncertain", rank)
+
+
 def tests():
+    lt.trials(check_twice)
     for env in [{}] + [SENDER_COPIES] * (lt.MPI == "openmpi"):
         for way in ("all", "one", "recv", "barrier"):
             lt.trials(check, way, env)

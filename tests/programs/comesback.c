@@ -8,13 +8,15 @@
  *     comesback STEPS ASKED BYTES WAY
  *
  * WAY: `all` waits for both at once, `one` for the receive first, `recv` receives only when it has
- * computed, `barrier` comes to a barrier before it waits.
+ * computed, `barrier` comes to a barrier before it waits. `twice` does so after some steps of
+ * `all`, and after the barrier, in which the blocks move, each computes once more: rank 1 twice as
+ * long.
  */
 #include "checksum.h"
 #include <string.h>
 #include <time.h>
 
-enum { FAST_US = 1000, SLOW_US = 2000, MOST = 1 << 20 };
+enum { FAST_US = 1000, SLOW_US = 2000, APART_US = 100, BEFORE = 10, MOST = 1 << 20 };
 
 static char out[MOST], in[MOST];
 static int rank, asked;
@@ -65,10 +67,21 @@ static void wait_barrier(MPI_Request *r)
     MPI_Waitall(2, r, MPI_STATUSES_IGNORE); /* @waitall-after */
 }
 
+static void wait_twice(MPI_Request *r)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        ask();
+    compute(rank == 0 ? FAST_US : SLOW_US);
+    MPI_Waitall(2, r, MPI_STATUSES_IGNORE); /* @waitall-twice */
+}
+
+/* The send finds the receive, not the receive the send, which may then move at once. */
 static void swap(int bytes, void (*wait)(MPI_Request *))
 {
     MPI_Request r[2];
     MPI_Irecv(in, bytes, MPI_BYTE, 1 - rank, 5, MPI_COMM_WORLD, &r[0]);
+    compute(APART_US);
     MPI_Isend(out, bytes, MPI_BYTE, 1 - rank, 5, MPI_COMM_WORLD, &r[1]);
     work();
     wait(r);
@@ -90,6 +103,7 @@ static void step(const char *way, int bytes)
     else
         swap(bytes, !strcmp(way, "one")       ? wait_one
                     : !strcmp(way, "barrier") ? wait_barrier
+                    : !strcmp(way, "twice")   ? wait_twice
                                               : wait_all);
 }
 
@@ -102,6 +116,8 @@ int main(int argc, char **argv)
     int bytes = argument(argc, argv, 3, 1 << 16);
     const char *way = argc > 4 ? argv[4] : "all";
     memset(out, rank + 1, sizeof out);
+    for (int i = 0; i < BEFORE && !strcmp(way, "twice"); i++)
+        step("all", bytes);
     MPI_Barrier(MPI_COMM_WORLD);
     double begin = now();
     for (int i = 0; i < steps; i++)
