@@ -314,13 +314,12 @@ static enum mark judge(struct mark_table *t, const struct message *m, const stru
                             .delay = slot.delay >> 1,
                             .statement = slot.delay & 1 ? RING_PATH : 0,
                             .number = slot.version};
-    if (known < 0 || came->begin <= h->begin)
+    if (known <= 0 || came->begin <= h->begin)
         return MARK_NONE;
     if (came->begin > done->until) /* since then it has come once more */
-        return known ? MARK_UNSURE : MARK_NONE;
+        return MARK_UNSURE;
     /* Was it this coming, or one before? Both before we waited for it. */
-    bool which = !(slot.says & AGAIN) || came->begin > done->since;
-    if (known && which)
+    if (!(slot.says & AGAIN) || came->begin > done->since)
         return slot.says & AGAIN ? MARK_POLLED : MARK_CAME;
     /* Does it matter? */
     int64_t there = h->begin - h->delay > done->own ? h->begin - h->delay : done->own;

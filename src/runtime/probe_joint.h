@@ -25,7 +25,7 @@ enum {
     JOINT_CONTROL = 0x5a5a5a5a, /* makes another word of the control word */
 };
 
-static void joint_end(struct probe_thread *p);
+static SAMPLE_RARELY void joint_end(struct probe_thread *p);
 
 static inline uint64_t joint_scale(const struct probe_site *s)
 {
