@@ -28,7 +28,7 @@ static const enum board_kind tables[WAYS] = {BOARD_MARKS, BOARD_BACKS};
 static const enum board_kind path_tables[WAYS] = {BOARD_MARK_PATHS, BOARD_BACK_PATHS};
 
 /* Messages of that size need that one: above 0. They do not: below. */
-static int8_t votes[WAYS][RING_SIZES];
+static int16_t votes[WAYS][RING_SIZES];
 /* How long such a message takes when the one has come that is needed, as it mostly is; in ticks. */
 static uint64_t usual[WAYS][RING_SIZES];
 enum { FAIRLY = 4 }; /* times as long is still the same */
@@ -257,13 +257,13 @@ static bool read_mark(struct mark_table *t, const struct message *m, struct mark
            __atomic_load_n(&slot->version, __ATOMIC_RELAXED) == copy->version;
 }
 
-static void vote_for(int8_t *vote, int more)
+static void vote_for(int16_t *vote, int more)
 {
     int now = *vote + more;
-    *vote = (int8_t)(now > MARK_VOTES ? MARK_VOTES : now < -MARK_VOTES ? -MARK_VOTES : now);
+    *vote = (int16_t)(now > MARK_VOTES ? MARK_VOTES : now < -MARK_VOTES ? -MARK_VOTES : now);
 }
 
-void mark_needed(int8_t *vote)
+void mark_needed(int16_t *vote)
 {
     vote_for(vote, 1);
 }
@@ -287,7 +287,7 @@ static void learn(const struct message *m, const struct mark_slot *slot, const s
 {
     int64_t from = done->since > h->begin ? done->since : h->begin, came = (int64_t)slot->came;
     int64_t after = done->until - came;
-    int8_t *vote = &votes[m->way][m->bucket];
+    int16_t *vote = &votes[m->way][m->bucket];
     if (!came || (after < 0 && !(slot->says & AGAIN)))
         vote_for(vote, -2);
     if (!came || after < 0)

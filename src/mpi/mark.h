@@ -76,10 +76,10 @@ struct mark_done {
     uint64_t bytes;
     /* Found out: the other came then, before this was done; 0: it did not, */
     int64_t came;
-    int8_t *vote; /* and it looks as if that was needed, if nothing else of the call was later */
+    int16_t *vote; /* and it looks as if that was needed, if nothing else of the call was later */
 };
 /* So it was. */
-void mark_needed(int8_t *vote);
+void mark_needed(int16_t *vote);
 
 /* Has the message that was received, with header `h`, waited for its sender? Then *came says since
  * when that was there, as a header. */

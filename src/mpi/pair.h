@@ -111,7 +111,7 @@ struct pairing {
     int64_t transfer; /* of the message that was the last to be there */
     int64_t since, until;
     int64_t latest; /* when the last part of what has ended began, without transfers; */
-    int8_t *vote;   /* that was the coming which this is about (mark.h); NULL: it was none */
+    int16_t *vote;  /* that was the coming which this is about (mark.h); NULL: it was none */
     int64_t doubt;  /* somebody may have been the last then, in virtual time */
     uint32_t paired, missing, ambiguous, reordered, uncertain;
     uint32_t met; /* others who have joined: of a collective, or the receiver of a send */
