@@ -295,10 +295,9 @@ struct probe_thread {
     uint64_t dearer[2]; /* what visits cost at sites that know, against calibrated: 1/256; those
                            with fences are the second */
     uint64_t pressure;  /* how many sites share the budget, times 256 */
-    struct probe_site
-        *quiet;             /* no other site is timed until its counted visits end (probe_hush.h) */
-    uint32_t quiet_control; /* the control word as it was before, */
-    uint64_t quiet_began;   /* and when that was; ticks */
+    struct probe_site *quiet; /* no other is timed until its counted visits end (probe_hush.h) */
+    uint32_t quiet_control;   /* the control word as it was before, */
+    uint64_t quiet_began;     /* and when that was; ticks */
     struct probe_site *hushed[PROBE_HUSHED];
     uint32_t hushed_count, quiets;
     struct probe_site *reckoned;        /* items of the path whose visits are not all timed, */

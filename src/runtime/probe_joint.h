@@ -3,9 +3,9 @@
  * What timed visits cost together, found out in place. A part of probe_sample.h.
  *
  * One site's pairs of blocks (probe_pairs.h) tell what its visits cost while all the other sites
- * are timed as ever. That is less than its share of what they all cost: the fences of the others
- * still keep the program's work apart, so that leaving out its own gains little. Of two procedures
- * that take turns each was charged half of what it cost.
+ * are timed as ever. That can be less than its share of what they all cost: the fences of the
+ * others still keep the program's work apart, so that leaving out its own gains little. Of two
+ * procedures that fill arrays in turn each was charged half of what it cost.
  *
  * So now and then, with the budget off, the counted visits of a pair are *quiet*: until they are
  * over no other site is timed either (probe_hush.h). The block before them says what the thread
