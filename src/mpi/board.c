@@ -450,6 +450,11 @@ static const void *look(const struct board *b, enum board_kind kind, uint64_t ke
     return NULL;
 }
 
+const uint32_t *board_areas(const struct board *b)
+{
+    return &b->head->areas;
+}
+
 const void *board_look(const struct board *b, enum board_kind kind, uint64_t key, size_t bytes,
                        uint32_t *seen)
 {

@@ -107,6 +107,8 @@ void *board_spare_area(enum board_kind kind, uint64_t key, size_t bytes);
  * it is not NULL, makes asking again cheap: set it to 0 first. */
 const void *board_look(const struct board *board, enum board_kind kind, uint64_t key, size_t bytes,
                        uint32_t *seen);
+/* How many areas it has, as that changes: while it is *seen, board_look finds nothing new. */
+const uint32_t *board_areas(const struct board *board);
 /* The nonce of that rank's board, the same on every node; 0: it has none. */
 uint64_t board_nonce(int32_t rank);
 /* Everything is as before board_open; nobody may have a pointer into any board. */

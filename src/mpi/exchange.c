@@ -11,10 +11,43 @@
 
 #include <stdlib.h>
 
-/* A duplicate of MPI_COMM_WORLD, for traffic of our own; made here because making it is collective.
+/*
+ * For traffic of our own with all ranks of the world: a duplicate of it, made here because making
+ * it is collective; or, on one node and while nobody else can use it, the world itself. Whoever
+ * makes a communicator pays for it in every later call: Open MPI agrees on its number by a
+ * nonblocking collective, and looks for progress of such ones from the first on (4 % of a message
+ * of 64 KiB).
  */
-MPI_Comm shim_twin;
-bool shim_twin_known;
+static MPI_Comm twin;
+static bool twin_known, twin_is_world;
+static MPI_Errhandler handler; /* the world's, meanwhile */
+
+static bool twin_borrow(void)
+{
+    twin_is_world = PM(Comm_get_errhandler)(ABI_COMM_WORLD, &handler) == MPI_SUCCESS;
+    twin = ABI_COMM_WORLD;
+    if (twin_is_world)
+        PM(Comm_set_errhandler)(twin, ABI_ERRORS_RETURN);
+    return twin_is_world;
+}
+
+static void twin_give_back(void)
+{
+    if (!twin_is_world)
+        return;
+    PM(Comm_set_errhandler)(ABI_COMM_WORLD, handler);
+    PM(Errhandler_free)(&handler);
+    twin_is_world = false;
+}
+
+static bool twin_make(void)
+{
+    twin_give_back();
+    twin_known = PM(Comm_dup)(ABI_COMM_WORLD, &twin) == MPI_SUCCESS;
+    if (twin_known)
+        PM(Comm_set_errhandler)(twin, ABI_ERRORS_RETURN);
+    return twin_known;
+}
 
 enum { BATCHES = 8, TRIES = RING_SLOTS };
 enum { FUNNELED = 1 }; /* as the segment has the level of threads */
@@ -69,7 +102,7 @@ static void know_boards(struct token *all, int size, int rank, const struct reco
     pages_free(boards, (size_t)size * sizeof *boards);
 }
 
-static void know(struct token *all, int size, int rank, struct record_header *h)
+static bool know(struct token *all, int size, int rank, struct record_header *h)
 {
     uint64_t nonce = 0;
     for (int i = 0; i < size && !nonce; i++)
@@ -79,11 +112,14 @@ static void know(struct token *all, int size, int rank, struct record_header *h)
         for (int i = 0; i < size; i++)
             nodes_add(&nodes, i, all[i].node, all[i].board.nonce);
         if (nodes.count > 1) {
-            clocks_open(shim_twin, &nodes, h);
-            twins_open(shim_twin, &nodes, h);
+            if (!twin_known && !twin_make())
+                return false;
+            clocks_open(twin, &nodes, h);
+            twins_open(twin, &nodes, h);
         }
         know_boards(all, size, rank, h);
     }
+    return true;
 }
 
 /*
@@ -99,16 +135,16 @@ static void climb(char *out, char *in, int other, uint64_t *eager)
     int there[LADDER] = {0};
     MPI_Status status;
     for (int i = 0; i < LADDER; i++)
-        PM(Isend)(out, ANSWER_BYTES << i, ABI_BYTE, other, LADDER_TAG, shim_twin, &r[i]);
+        PM(Isend)(out, ANSWER_BYTES << i, ABI_BYTE, other, LADDER_TAG, twin, &r[i]);
     for (int look = 0; look < LOOKS; look++)
         for (int i = 0; i < LADDER; i++)
             if (!there[i])
                 PM(Test)(&r[i], &there[i], &status);
     for (int i = 0; i < LADDER && there[i]; i++)
         *eager = ANSWER_BYTES << i;
-    PM(Barrier)(shim_twin);
+    PM(Barrier)(twin);
     for (int i = 0; i < LADDER; i++)
-        PM(Recv)(in, LADDER_BYTES, ABI_BYTE, other, LADDER_TAG, shim_twin, &status);
+        PM(Recv)(in, LADDER_BYTES, ABI_BYTE, other, LADDER_TAG, twin, &status);
     for (int i = 0; i < LADDER; i++)
         if (!there[i])
             PM(Wait)(&r[i], &status);
@@ -120,8 +156,8 @@ static void find_eager_of(char *memory, int rank, int first, int second, uint64_
     if (rank == first || rank == second)
         climb(memory, memory + LADDER_BYTES, rank == first ? second : first, eager);
     else
-        PM(Barrier)(shim_twin);
-    PM(Bcast)(eager, (int)sizeof *eager, ABI_BYTE, first, shim_twin);
+        PM(Barrier)(twin);
+    PM(Bcast)(eager, (int)sizeof *eager, ABI_BYTE, first, twin);
 }
 
 /* The first two neighbours in the world that are on one node; and the first two nodes. */
@@ -140,17 +176,14 @@ static void find_eager(char *memory, int size, int rank)
 static void exchange(struct record_header *h, struct token *all, char *memory, int size, int rank)
 {
     struct token mine = {.node = nodes_id()};
-    if (PM(Comm_dup)(ABI_COMM_WORLD, &shim_twin) != MPI_SUCCESS)
-        return;
-    shim_twin_known = true;
-    PM(Comm_set_errhandler)(shim_twin, ABI_ERRORS_RETURN);
     const char *dir = process_setting(PLACE_ENV_JOB_DIR);
     if (h && dir)
         board_open(&mine.board, dir, process_setting(PLACE_ENV_SPILL));
-    if (PM(Allgather)(&mine, (int)sizeof mine, ABI_BYTE, all, (int)sizeof mine, ABI_BYTE,
-                      shim_twin) != MPI_SUCCESS)
+    if (PM(Allgather)(&mine, (int)sizeof mine, ABI_BYTE, all, (int)sizeof mine, ABI_BYTE, twin) !=
+        MPI_SUCCESS)
         return;
-    know(all, size, rank, h);
+    if (!know(all, size, rank, h))
+        return;
     find_eager(memory, size, rank);
     pair_calibrate();
 }
@@ -165,10 +198,12 @@ void pair_open(struct record_header *h)
     char *memory = pages_alloc(2 * (size_t)LADDER_BYTES);
     bool ready = all && memory && !nodes_open(&nodes, size, rank) && !clocks_reserve(size);
     /* Who has no memory says nothing, so that the others do not begin either. */
-    if (ready && together(h, size))
-        exchange(h, all, memory, size, rank);
-    else if (h)
+    uint32_t who = ready ? together(h, size) : RECORD_TOGETHER_NOT;
+    if (who == RECORD_TOGETHER_NOT && h)
         record_trouble(h, RECORD_TROUBLE_APART);
+    if (who == RECORD_TOGETHER_NEAR ? twin_borrow() : who == RECORD_TOGETHER_ALL && twin_make())
+        exchange(h, all, memory, size, rank);
+    twin_give_back();
     pages_free(all, bytes);
     pages_free(memory, 2 * (size_t)LADDER_BYTES);
 }
@@ -176,10 +211,10 @@ void pair_open(struct record_header *h)
 void pair_close(void)
 {
     struct record_header *h = loupe_process.writer.header;
-    if (shim_twin_known) {
+    if (twin_known) {
         twins_close();
-        clocks_close(shim_twin, h);
-        PM(Comm_free)(&shim_twin);
+        clocks_close(twin, h);
+        PM(Comm_free)(&twin);
     }
-    shim_twin_known = false;
+    twin_known = false;
 }

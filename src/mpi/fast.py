@@ -68,8 +68,8 @@ static {ret} wrap_{name}({decls})
 """
 BARE_CLASSES = {
     "send": SEND,
-    "recv": ("!SAME(site->comm, comm) || source == MPI_ANY_SOURCE || "
-             "!SAME(site->type, datatype)",) + CLASSES["recv"][1:3] +
+    # its status says how many bytes came: the type is not even looked up
+    "recv": ("!SAME(site->comm, comm) || source == MPI_ANY_SOURCE",) + CLASSES["recv"][1:3] +
             ("fast_received(&e, site, status, false)",),
 }
 

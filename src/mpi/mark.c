@@ -241,9 +241,11 @@ void marks_come(struct thread *t, uint64_t begin, int64_t before)
 /* Copies the slot of a message; false: there is none, or it is of another. */
 static bool read_mark(struct mark_table *t, const struct message *m, struct mark_slot *copy)
 {
-    if (!t->theirs)
-        t->theirs =
-            board_look(board_of(m->rank), tables[m->way], (uint64_t)m->me, table_bytes, &t->seen);
+    const struct board *board = t->theirs ? NULL : board_of(m->rank);
+    if (board) {
+        t->theirs = board_look(board, tables[m->way], (uint64_t)m->me, table_bytes, &t->seen);
+        t->areas = board_areas(board);
+    }
     if (!t->theirs)
         return false;
     const struct mark_slot *slot = &t->theirs[m->place];

@@ -81,6 +81,11 @@ struct mark_done {
 /* So it was. */
 void mark_needed(int16_t *vote);
 
+/* False: the other has never posted a long message without waiting for it. */
+HOT bool marks_there(const struct mark_table *t)
+{
+    return t->theirs || !t->areas || __atomic_load_n(t->areas, __ATOMIC_RELAXED) != t->seen;
+}
 /* Has the message that was received, with header `h`, waited for its sender? Then *came says since
  * when that was there, as a header. */
 enum mark mark_of_sender(struct ring_in *r, const struct header *h, struct mark_done *done,

@@ -160,8 +160,8 @@ void pairing_sent(struct pairing *p, struct stream *s, uint32_t number, uint64_t
     if (found == ANSWER_THERE) {
         const struct header answer = h;
         pairing_latest(p, h.begin);
-        bool came =
-            pair_marks(bytes) && posted_before(began, &h) && receiver_came(p, s, number, bytes, &h);
+        bool came = pair_marks(&s->out->marks, bytes) && posted_before(began, &h) &&
+                    receiver_came(p, s, number, bytes, &h);
         meeting_join(&p->meeting, h.begin, h.delay, s->rank);
         if (p->meeting.ideal > ideal)
             p->transfer = 0;
@@ -244,8 +244,6 @@ bool pairing_came(struct pairing *p, struct ring_in *ring, struct header h, int3
                   uint64_t bytes)
 {
     struct header came;
-    if (!pair_marks(bytes))
-        return false;
     struct mark_done done = done_with(p, bytes);
     enum mark mark = mark_of_sender(ring, &h, &done, &came);
     if (!was_needed(p, mark, &done, &came))

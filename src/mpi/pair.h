@@ -41,9 +41,14 @@ static inline bool pair_answers(const struct stream *s, uint64_t room)
     return room >= ANSWER_BYTES && (!s->far || room > pair_eager_far);
 }
 /* Does either end of it tell when it came back (mark.h)? */
-static inline bool pair_marks(uint64_t bytes)
+static inline bool pair_marked(uint64_t bytes)
 {
     return pair_eager && bytes > pair_eager && !streams_midway;
+}
+/* May the other end of it tell when it came back (mark.h)? */
+HOT bool pair_marks(const struct mark_table *theirs, uint64_t bytes)
+{
+    return pair_marked(bytes) && marks_there(theirs);
 }
 /* In MPI_Init: everybody's board becomes known to everybody. NULL: this rank is not monitored. */
 void pair_open(struct record_header *h);
@@ -161,7 +166,8 @@ bool pairing_came(struct pairing *p, struct ring_in *ring, struct header h, int3
 HOT void pairing_join(struct pairing *p, struct ring_in *ring, const struct header *h, int32_t rank,
                       uint64_t bytes)
 {
-    if (UNLIKELY(bytes >= ANSWER_BYTES) && pairing_came(p, ring, *h, rank, bytes))
+    if (UNLIKELY(bytes >= ANSWER_BYTES) && UNLIKELY(pair_marks(&ring->marks, bytes)) &&
+        pairing_came(p, ring, *h, rank, bytes))
         return;
     pairing_moment(p, ring, h, rank, bytes);
     if (UNLIKELY(h->statement & RING_PATH)) {

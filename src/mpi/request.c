@@ -210,7 +210,7 @@ static void answer(struct event *e, const struct pending *p)
 /* It is in the table, which will say when it is complete. */
 static void mark(struct event *e, const struct pending *p, uint64_t bytes)
 {
-    if (p->listed || !p->stream || !pair_marks(bytes))
+    if (p->listed || !p->stream || !pair_marked(bytes))
         return;
     struct spending spent = spending_begin(e->thread);
     if (p->kind == PENDING_SEND)

@@ -54,7 +54,8 @@ struct mark_table {
     bool none, no_paths;            /* nor will there be any */
     const struct mark_slot *theirs; /* NULL: not seen yet */
     const struct carried *their_paths;
-    uint32_t seen, paths_seen; /* of the other's board */
+    uint32_t seen, paths_seen; /* of the other's board, */
+    const uint32_t *areas;     /* which has so many by now; NULL: not looked at yet */
 };
 
 struct ring_out {

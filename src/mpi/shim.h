@@ -318,9 +318,6 @@ void life_session_begun(int result, const MPI_Session *session);
 void life_session_ending(void);
 void life_session_ended(int result);
 #endif
-/* A communicator of our own with all ranks of the world (exchange.c). */
-extern MPI_Comm shim_twin;
-extern bool shim_twin_known;
 /* The group of all ranks of this world; MPI_COMM_WORLD itself need not exist. */
 extern MPI_Group shim_world;
 extern bool shim_world_known;

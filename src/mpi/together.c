@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,6 +18,7 @@
 enum {
     LISTING = 32768, /* bytes of a directory that are read at once */
     RANKS = 1 << 16, /* of a node; with more there is no talking */
+    MULTIPLE = 3,    /* as the segment has the level of threads */
     NAP_US = 500,
     SHORT_US = 1000 * 1000,     /* how long to wait for those who are not there, */
     LONG_US = 60 * 1000 * 1000, /* and for those who are still in MPI_Init: a crowded machine */
@@ -36,6 +38,7 @@ struct view {
     int size;
     int begun;                   /* processes that are in MPI_Init, or at its end, */
     int count;                   /* and ranks of these that can be counted on */
+    bool multiple;               /* one of those has MPI_THREAD_MULTIPLE */
     struct record_header *first; /* rank 0's, mapped; NULL: not seen */
 };
 
@@ -87,6 +90,7 @@ static void look_at(struct view *v, int directory, const char *name)
     if (known && __atomic_load_n(&h->ready, __ATOMIC_ACQUIRE) && !there[rank]) {
         there[rank] = 1;
         v->count++;
+        v->multiple |= h->thread_level == MULTIPLE;
     }
     if (known && rank == 0) {
         unmap_header(v->first);
@@ -116,6 +120,7 @@ static void look(struct view *v, struct record_header *own)
 {
     memset(there, 0, sizeof there);
     v->begun = v->count = 0;
+    v->multiple = false;
     look_into(v, getenv(PLACE_ENV_JOB_DIR));
     look_into(v, getenv(PLACE_ENV_SPILL));
     if (v->first)
@@ -123,24 +128,24 @@ static void look(struct view *v, struct record_header *own)
 }
 
 /* The first who says something in rank 0's word has said it for all. */
-static bool settle(struct view *v, uint32_t answer)
+static uint32_t settle(struct view *v, uint32_t answer)
 {
     uint32_t said = RECORD_TOGETHER_OPEN;
     if (!v->first)
-        return false;
+        return RECORD_TOGETHER_NOT;
     __atomic_compare_exchange_n(&v->first->together, &said, answer, false, __ATOMIC_ACQ_REL,
                                 __ATOMIC_ACQUIRE);
-    return (said == RECORD_TOGETHER_OPEN ? answer : said) == RECORD_TOGETHER_ALL;
+    return said == RECORD_TOGETHER_OPEN ? answer : said;
 }
 
-static bool all_here(struct view *v, struct record_header *own)
+static uint32_t all_here(struct view *v, struct record_header *own)
 {
     const struct timespec nap = {0, NAP_US * 1000};
     int waited = 0;
     do {
         look(v, own);
         if (v->count == v->size)
-            return settle(v, RECORD_TOGETHER_ALL);
+            return settle(v, v->multiple ? RECORD_TOGETHER_ALL : RECORD_TOGETHER_NEAR);
         if (v->first && __atomic_load_n(&v->first->together, __ATOMIC_ACQUIRE))
             return settle(v, RECORD_TOGETHER_NOT);
         syscall(SYS_nanosleep, &nap, NULL);
@@ -159,19 +164,20 @@ static int local_size(void)
     return value ? atoi(value) : 0;
 }
 
-bool together(struct record_header *h, int size)
+uint32_t together(struct record_header *h, int size)
 {
     int local = local_size();
+    bool said = getenv(PLACE_ENV_TOGETHER) != NULL;
     if (size == 1)
-        return true;
+        return h && h->thread_level < MULTIPLE ? RECORD_TOGETHER_NEAR : RECORD_TOGETHER_ALL;
     if (local && local < size)
-        return getenv(PLACE_ENV_TOGETHER) != NULL;
-    if (!local && getenv(PLACE_ENV_TOGETHER))
-        return true;
+        return said ? RECORD_TOGETHER_ALL : RECORD_TOGETHER_NOT;
+    if (!local && said)
+        return RECORD_TOGETHER_ALL;
     if (!h || size > RANKS)
-        return false;
+        return RECORD_TOGETHER_NOT;
     struct view v = {.size = size};
-    bool yes = all_here(&v, h);
+    uint32_t answer = all_here(&v, h);
     unmap_header(v.first);
-    return yes;
+    return answer;
 }

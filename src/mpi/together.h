@@ -14,9 +14,8 @@
 
 #include "record/layout.h"
 
-#include <stdbool.h>
-
-/* `h`: this rank's header, with rank and size; NULL: it has none. */
-bool together(struct record_header *h, int size);
+/* One of enum record_together but OPEN, the same for all ranks that are watched. `h`: this rank's
+ * header, with rank, size and level of threads; NULL: it has none. */
+uint32_t together(struct record_header *h, int size);
 
 #endif
