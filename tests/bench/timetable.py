@@ -5,7 +5,8 @@
     timetable.py BUILD [--rounds N] [--mpi openmpi|mpich]... [--extra-delay] [PROGRAM...]
 
 Each program runs without loupe, where its own clock shows the truth, and with probes that all take
-the time (--all, budget off), in turn. Per rank, medians over the rounds:
+the time (--all, budget off), in turn. What is watched is compared with the mean of the runs without
+loupe just before and after it: the speed of the machine wanders. Per rank, medians over the rounds:
 
     plain      without loupe: from MPI_Init's return to MPI_Finalize's entry
     measured   with probes, nothing taken out
@@ -16,9 +17,12 @@ and how far each is from plain. Below them stands the stage or statement that is
 those with 5 % of the run or more; a stage is a procedure, whose calls the program times itself.
 The goal: within 1 % and 2 % of the overhead that was taken out, 3 % at the worst; what misses it is
 marked with !. `stated` is what loupe itself says of how well it knows the probes' cost, of all ranks
-together, since one's delay is the others' too; a ? marks what is off by more than that. With --extra-delay: again with 1, 10 and 100 us put into what watches each event, as
-paper 1 did; the error must not grow with it. There the tiny procedures have no probes, or 100 us for
-each of their calls would make hours.
+together, since one's delay is the others' too; a ? marks what is off by more than that. `noise` is
+the median difference of two runs without loupe, one after the other: nothing can be truer than that.
+
+With --extra-delay: again with 1, 10 and 100 us put into what watches each event, as paper 1 did; the
+error must not grow with it. There the tiny procedures have no probes, or 100 us for each of their
+calls would make hours.
 """
 
 import argparse
@@ -140,20 +144,21 @@ class Figure:
         return [(min if best else statistics.median)(c) for c in zip(*self.rounds)]
 
     def errors(self, best=False):
-        """Of measured, local and full, as parts of plain."""
-        plain, *others = self.seconds(best)
-        return [o / plain - 1 if plain else 0.0 for o in others]
+        """Of measured, local and full, as parts of plain: the median over the rounds, each by itself
+        (or that of the least)."""
+        rounds = [self.seconds(best)] if best else self.rounds
+        return [statistics.median(o / plain - 1 if plain else 0.0 for plain, o in column)
+                for column in ([(r[0], r[i]) for r in rounds] for i in (1, 2, 3))]
 
     def allowed(self):
-        plain, measured, _, _ = self.seconds()
-        return min(0.03, 0.01 + 0.02 * abs(measured - plain) / plain) if plain else 0.03
+        return min(0.03, 0.01 + 0.02 * abs(self.errors()[0]))
 
 
 class Table:
     """One program: its totals by rank and its stages."""
 
     def __init__(self):
-        self.totals, self.stages, self.unsure = {}, {}, []
+        self.totals, self.stages, self.unsure, self.noises = {}, {}, [], []
 
     @staticmethod
     def plain(told):
@@ -176,6 +181,9 @@ class Table:
         plain = self.totals[rank].seconds()[0]
         return statistics.median(self.unsure) / plain if plain else 0.0
 
+    def noise(self, before, after):
+        self.noises += [abs(after[rank][0] / before[rank][0] - 1) for rank in before]
+
     def slowdown(self):
         return max(1 + f.errors()[0] for f in self.totals.values())
 
@@ -189,12 +197,23 @@ class Table:
         return max(large, key=lambda k: abs(large[k].errors()[2]) / large[k].allowed(), default=None)
 
 
+def mean(one, other):
+    """Of what a program told in two runs."""
+    return {rank: ((seconds + other[rank][0]) / 2,
+                   {stage: (s + other[rank][1][stage]) / 2 for stage, s in parts.items()})
+            for rank, (seconds, parts) in one.items()}
+
+
 def measure(bench, program, rounds, options="budget=off", kind="probed"):
     table = Table()
     bench.build(program)
+    before = bench.plain(program)
     for i in range(rounds):
-        plain = bench.plain(program)
-        table.add(plain, *bench.watched(program, options=options, kind=kind))
+        watched = bench.watched(program, options=options, kind=kind)
+        after = bench.plain(program)
+        table.add(mean(before, after), *watched)
+        table.noise(before, after)
+        before = after
         show_progress(f"{program}: round {i + 1} of {rounds}")
     show_progress("")
     return table
@@ -220,20 +239,21 @@ def print_table(program, table):
         stated = table.stated(rank)
         beyond = "?" if abs(f.errors()[2]) > stated else " "
         print(f"{program if rank == 0 else '':<12}{rank:>4}{seconds} {errors}{missed(f)}"
-              f"{100 * f.allowed():>7.1f}{100 * stated:>7.1f}{beyond}")
+              f"{100 * f.allowed():>7.1f}{100 * stated:>7.1f}{beyond}"
+              f"{100 * statistics.median(table.noises):>6.1f}")
     worst = table.worst_stage()
     if worst:
         f = table.stages[worst]
         plain, measured, _, full = f.seconds()
         print(f"{'':<12}{worst[0]:>4}{plain:>10.4f}{measured:>10.4f}{'':>10}{full:>10.4f} "
               f"{percent(f.errors()[0]):>8}{'':>8}{percent(f.errors()[2]):>8}{missed(f)}"
-              f"{100 * f.allowed():>7.1f}{'':>8}  {worst[1]}")
+              f"{100 * f.allowed():>7.1f}{'':>14}  {worst[1]}")
 
 
 def print_heading(mpi, rounds):
     print(f"\n{mpi}, {RANKS} ranks, --all, budget off; seconds and errors in %, median of {rounds}\n")
     print(f"{'program':<12}{'rank':>4}{'plain':>10}{'measured':>10}{'local':>10}{'full':>10} "
-          f"{'measured':>8}{'local':>8}{'full':>8} {'goal':>7}{'stated':>7}   furthest off")
+          f"{'measured':>8}{'local':>8}{'full':>8} {'goal':>7}{'stated':>7}{'noise':>7}   furthest off")
 
 
 def extra_delays(bench, programs, rounds):
