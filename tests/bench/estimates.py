@@ -20,8 +20,9 @@ import json
 import os
 import statistics
 import subprocess
-import sys
 import tempfile
+
+import progress
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "source")
 # Program, its argument, and of its procedures whether the program does nothing else.
@@ -98,7 +99,7 @@ def main():
             probed = bench.build(program, "all", bench.loupe, "cc", "--all")
             found = {name: [] for name in names}
             for i in range(options.rounds):
-                print(f"\r{program}: round {i + 1} of {options.rounds}    ", end="", file=sys.stderr)
+                progress.show(f"{program}: round {i + 1} of {options.rounds}")
                 seconds = bench.plain([plain, argument])
                 sampled = bench.watched([probed, argument], names, "5%")
                 everything = bench.watched([probed, argument], names, "off")
@@ -106,7 +107,7 @@ def main():
                     found[name].append({"plain": seconds, "estimate": sampled[name],
                                         "all": everything[name], "whole": whole})
             rows += [(f"{program}: {name}", rounds) for name, rounds in found.items()]
-    print("\r", " " * 40, "\r", end="", file=sys.stderr)
+    progress.show()
     print(f"{options.compiler} -O2, --all; seconds, medians of {options.rounds} rounds; budget 5 %")
     table(rows)
 

@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 
+import progress
+
 LIMITS = {  # name: (what, how it is computed, the most it may be without headers, and with them)
     "comm_rank": ("MPI_Comm_rank, added / two TSC reads", "added", 1.6, 1.6),
     "iprobe": ("MPI_Iprobe, added / two TSC reads", "added", 1.6, 1.6),
@@ -103,8 +105,8 @@ class Bench:
                     seen[name] = None
                     continue
                 seen.setdefault(name, []).append((plain, figures))
-                print(f"\r{mpi}: round {i + 1} of {rounds}, {name}      ", end="", file=sys.stderr)
-        print("\r", " " * 60, "\r", end="", file=sys.stderr)
+                progress.show(f"{mpi}: round {i + 1} of {rounds}, {name}")
+        progress.show()
         return seen
 
 

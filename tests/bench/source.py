@@ -21,9 +21,10 @@ import os
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
+
+import progress
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "source")
 PROGRAMS = {"montecarlo": "25000000", "cells": "15", "treewalk": "500", "phases": "4"}
@@ -115,8 +116,8 @@ def measure(bench, program, rounds, only_limits):
                 seconds = bench.seconds(command)
                 if seconds:
                     least[layout][name] = min(seconds, least[layout].get(name, seconds))
-                print(f"\r{program}: round {i + 1} of {rounds}, {name:<24}", end="", file=sys.stderr)
-    print("\r", " " * 70, "\r", end="", file=sys.stderr)
+                progress.show(f"{program}: round {i + 1} of {rounds}, {name}")
+    progress.show()
     for found in least:
         for name, seconds in found.items():
             if name != "plain" and "plain" in found:

@@ -34,6 +34,8 @@ import subprocess
 import sys
 import tempfile
 
+import progress
+
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "time")
 PROGRAMS = ["pi", "pipeline", "ring", "stencil", "early", "allreduce", "matrix", "rendezvous"]
 RANKS = 2
@@ -214,14 +216,9 @@ def measure(bench, program, rounds, options="budget=off", kind="probed"):
         table.add(mean(before, after), *watched)
         table.noise(before, after)
         before = after
-        show_progress(f"{program}: round {i + 1} of {rounds}")
-    show_progress("")
+        progress.show(f"{program}: round {i + 1} of {rounds}")
+    progress.show()
     return table
-
-
-def show_progress(text):
-    if sys.stderr.isatty():
-        print(f"\r{text:<60}\r", end="", file=sys.stderr, flush=True)
 
 
 def percent(x):

@@ -211,18 +211,48 @@ static void timer(struct generate *g, const struct spec_action *action)
         start(g, action, offset);
 }
 
+/* Where there is no room for more behind, it stays where it is. */
+static void in_place(struct generate *g, const struct spec_action *action, int scratch)
+{
+    struct label over = {0};
+    generate_branch(g, action->value, false, &over, scratch);
+    generate_give(g, scratch);
+    generate_actions(g, action->body);
+    asm_land(&g->a, &over);
+}
+
+static void predicate(struct generate *g, const struct spec_action *action)
+{
+    int scratch = generate_take(g);
+    if (scratch < 0)
+        return;
+    if (g->body_count == BODIES) {
+        in_place(g, action, scratch);
+        return;
+    }
+    struct body *body = &g->bodies[g->body_count++];
+    *body = (struct body){.actions = action->body};
+    generate_branch(g, action->value, true, &body->from, scratch);
+    generate_give(g, scratch);
+    body->piece = g->piece;
+    body->back = asm_here(&g->a);
+}
+
+void generate_bodies(struct generate *g)
+{
+    for (size_t i = 0; i < g->body_count && !g->error; i++) {
+        asm_land(&g->a, &g->bodies[i].from);
+        g->piece = g->bodies[i].piece;
+        generate_actions(g, g->bodies[i].actions);
+        asm_goto(&g->a, g->bodies[i].back);
+    }
+}
+
 void generate_actions(struct generate *g, const struct spec_action *actions)
 {
     for (const struct spec_action *action = actions; action && !g->error; action = action->next) {
         if (action->primitive == SPEC_IF) {
-            struct label over = {0};
-            int scratch = generate_take(g);
-            if (scratch < 0)
-                return;
-            generate_branch(g, action->value, false, &over, scratch);
-            generate_give(g, scratch);
-            generate_actions(g, action->body);
-            asm_land(&g->a, &over);
+            predicate(g, action);
         } else if (action->primitive <= SPEC_SUBTRACT_COUNTER) {
             counter(g, action);
         } else {

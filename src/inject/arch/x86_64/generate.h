@@ -38,6 +38,15 @@ struct piece {
     uint64_t join;           /* behind the uses */
 };
 
+/* What is done if a predicate holds. Behind everything else: one that does not hold, as most do at
+ * most visits, then costs no jump. */
+struct body {
+    struct piece piece;
+    const struct spec_action *actions;
+    struct label from;
+    uint64_t back;
+};
+
 /* The call of the runtime for a probe, behind everything else. */
 struct record_slow {
     const struct emit_record *record;
@@ -48,7 +57,7 @@ struct record_slow {
     uint64_t back;
 };
 
-enum { PIECES = 2 * EMIT_POINTS, ASIDES = 64 };
+enum { PIECES = 2 * EMIT_POINTS, ASIDES = 64, BODIES = 32 };
 
 struct generate {
     struct assembly a;
@@ -62,6 +71,8 @@ struct generate {
     struct piece pieces[PIECES];
     size_t piece_count;
     struct piece piece; /* the one that is being made */
+    struct body bodies[BODIES];
+    size_t body_count;
     struct record_slow records[PIECES];
     size_t record_count;
 };
@@ -94,6 +105,7 @@ const char *expression_refused(const struct spec_expression *e, enum code_kind k
 
 /* action.c */
 void generate_actions(struct generate *g, const struct spec_action *actions);
+void generate_bodies(struct generate *g); /* of the predicates in them */
 
 /* block.c. The address of this thread's block, in piece.block; the shared one's is found aside,
  * at the label piece.shared. */

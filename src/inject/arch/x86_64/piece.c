@@ -217,4 +217,5 @@ void generate_pieces(struct generate *g)
         uses(g);
         asm_goto(&g->a, g->piece.join);
     }
+    generate_bodies(g);
 }
