@@ -42,6 +42,7 @@ def signals_and_jumps():
 def errors():
     """Codes, classes, statuses and errno are lines of the program's checksum."""
     lt.monitor_checked("errors", 1)
+    lt.monitor_checked("errors", 2)
 
 
 def closed_descriptors():

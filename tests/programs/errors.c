@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What the program sees of errors: codes under MPI_ERRORS_RETURN, classes, statuses, errno. Its
- * own rank 0 prints them, so that they can be compared with and without Loupe. */
+/* What the program sees of errors: codes under MPI_ERRORS_RETURN, classes, statuses, errno; and of
+ * what else could have been used before it. Its own rank 0 prints them, so that they can be compared
+ * with and without Loupe. */
 #include "checksum.h"
 #include <errno.h>
 #include <string.h>
@@ -16,12 +17,25 @@ static void show(const char *what, int code)
     printf("checksum %s class %d %s\n", what, class, text);
 }
 
+/* Nobody has made a communicator before, nor changed what errors of the world do. */
+static void show_untouched(void)
+{
+    MPI_Errhandler handler;
+    MPI_Comm first;
+    MPI_Comm_get_errhandler(MPI_COMM_WORLD, &handler);
+    MPI_Comm_dup(MPI_COMM_WORLD, &first);
+    printf("checksum untouched %d %d\n", handler == MPI_ERRORS_ARE_FATAL, MPI_Comm_c2f(first));
+    MPI_Comm_free(&first);
+    MPI_Errhandler_free(&handler);
+}
+
 int main(int argc, char **argv)
 {
     int a[4] = {1, 2, 3, 4}, b[4] = {0}, count, flag = 0, wrong_errno = 0;
     MPI_Status status;
     MPI_Request r[2];
     MPI_Init(&argc, &argv);
+    show_untouched();
     MPI_Comm self = MPI_COMM_SELF;
     MPI_Comm_set_errhandler(self, MPI_ERRORS_RETURN);
     show("rank", MPI_Send(a, 1, MPI_INT, 7, 0, self));
