@@ -149,7 +149,9 @@ def middle(values):
 
 def long_table(bench, mpi, rounds):
     """Where a hundredth is to be seen one run says little, so the runs are many and short, each
-    beside a plain one. `inside`: by MPI_ against PMPI_, which no tool sees, in the same process."""
+    beside a plain one. `inside`: by MPI_ against the library's own functions, which no tool sees, in
+    the same process: it is ten times as sure, and misses only what watching does to both. So it
+    decides, and the other where it is sure."""
     names = [n for name in LONG for n in (name, name + "_below")]
     seen = bench.calls(mpi, rounds, bench.ours(mpi, "1", "long"), names)
     bad = []
@@ -164,9 +166,9 @@ def long_table(bench, mpi, rounds):
             figure, error = middle([t[name] / p[name] for p, t in seen[tool]])
             inside, unsure = middle([t[name] / t[name + "_below"] for _, t in seen[tool]])
             row += f"   {tool} {figure:.3f} +- {error:.3f}, inside {inside:.4f} +- {unsure:.4f}"
-            if figure > limit:
-                sure = "" if figure - 2 * error > limit else "; not sure, more rounds (--long) decide"
-                bad.append(f"{mpi}: {what}, {tool}: {figure:.3f}, limit {limit:.2f}{sure}")
+            if inside > limit or figure - 2 * error > limit:
+                bad.append(f"{mpi}: {what}, {tool}: {max(inside, figure - 2 * error):.3f}, "
+                           f"limit {limit:.2f}")
         print(row + f"{limit:>7.2f}")
     return bad
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the program sees of errors: codes under MPI_ERRORS_RETURN, classes, statuses, errno; and of
- * what else could have been used before it. Its own rank 0 prints them, so that they can be compared
- * with and without Loupe. */
+ * what else could have been used before it. Its own rank 0 prints them, so that they can be
+ * compared with and without Loupe. */
 #include "checksum.h"
 #include <errno.h>
 #include <string.h>
