@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code for a point: everything that is requested there, in a straight line, and the instructions
- * that the jump to it has overwritten (paper 2's base trampoline, made anew on every change).
+ * Code for a point: everything that is requested there, in a straight line but for what predicates
+ * guard, which stands behind, and the instructions that the jump to it has overwritten (paper 2's
+ * base trampoline, made anew on every change).
  */
 #ifndef LOUPE_INJECT_EMIT_H
 #define LOUPE_INJECT_EMIT_H

@@ -12,41 +12,22 @@
 #include <stdlib.h>
 
 /*
- * For traffic of our own with all ranks of the world: a duplicate of it, made here because making
- * it is collective; or, on one node and while nobody else can use it, the world itself. Whoever
- * makes a communicator pays for it in every later call: Open MPI agrees on its number by a
- * nonblocking collective, and looks for progress of such ones from the first on (4 % of a message
- * of 64 KiB).
+ * For traffic of our own with all ranks of the world: MPI_COMM_WORLD itself, as long as MPI_Init
+ * has not returned, for nobody else can use it (life_initialized); with several nodes there is more
+ * later, on a duplicate. Whoever makes a communicator pays for it in every later call: Open MPI
+ * agrees on its number by a nonblocking collective, and looks for progress of such ones from the
+ * first on.
  */
 static MPI_Comm twin;
-static bool twin_known, twin_is_world;
-static MPI_Errhandler handler; /* the world's, meanwhile */
-
-static bool twin_borrow(void)
-{
-    twin_is_world = PM(Comm_get_errhandler)(ABI_COMM_WORLD, &handler) == MPI_SUCCESS;
-    twin = ABI_COMM_WORLD;
-    if (twin_is_world)
-        PM(Comm_set_errhandler)(twin, ABI_ERRORS_RETURN);
-    return twin_is_world;
-}
-
-static void twin_give_back(void)
-{
-    if (!twin_is_world)
-        return;
-    PM(Comm_set_errhandler)(ABI_COMM_WORLD, handler);
-    PM(Errhandler_free)(&handler);
-    twin_is_world = false;
-}
+static bool twin_made;
+static bool opened; /* and not yet closed: another tool's MPI_Init may lead here twice */
 
 static bool twin_make(void)
 {
-    twin_give_back();
-    twin_known = PM(Comm_dup)(ABI_COMM_WORLD, &twin) == MPI_SUCCESS;
-    if (twin_known)
+    twin_made = PM(Comm_dup)(ABI_COMM_WORLD, &twin) == MPI_SUCCESS;
+    if (twin_made)
         PM(Comm_set_errhandler)(twin, ABI_ERRORS_RETURN);
-    return twin_known;
+    return twin_made;
 }
 
 enum { BATCHES = 8, TRIES = RING_SLOTS };
@@ -102,24 +83,27 @@ static void know_boards(struct token *all, int size, int rank, const struct reco
     pages_free(boards, (size_t)size * sizeof *boards);
 }
 
-static bool know(struct token *all, int size, int rank, struct record_header *h)
+static void know(struct token *all, int size, int rank, uint64_t nonce, struct record_header *h)
 {
-    uint64_t nonce = 0;
-    for (int i = 0; i < size && !nonce; i++)
-        nonce = all[i].board.nonce;
     comm_world_nonce(nonce);
-    if (nonce) {
-        for (int i = 0; i < size; i++)
-            nodes_add(&nodes, i, all[i].node, all[i].board.nonce);
-        if (nodes.count > 1) {
-            if (!twin_known && !twin_make())
-                return false;
-            clocks_open(twin, &nodes, h);
-            twins_open(twin, &nodes, h);
-        }
-        know_boards(all, size, rank, h);
+    if (!nonce)
+        return;
+    if (nodes.count > 1) {
+        clocks_open(twin, &nodes, h);
+        twins_open(twin, &nodes, h);
     }
-    return true;
+    know_boards(all, size, rank, h);
+}
+
+/* What all ranks know alike. False: a duplicate of the world is needed, and cannot be made. */
+static bool know_nodes(const struct token *all, int size, uint64_t *nonce)
+{
+    *nonce = 0;
+    for (int i = 0; i < size && !*nonce; i++)
+        *nonce = all[i].board.nonce;
+    for (int i = 0; i < size && *nonce; i++)
+        nodes_add(&nodes, i, all[i].node, all[i].board.nonce);
+    return nodes.count <= 1 || twin_make();
 }
 
 /*
@@ -176,14 +160,16 @@ static void find_eager(char *memory, int size, int rank)
 static void exchange(struct record_header *h, struct token *all, char *memory, int size, int rank)
 {
     struct token mine = {.node = nodes_id()};
+    uint64_t nonce;
     const char *dir = process_setting(PLACE_ENV_JOB_DIR);
     if (h && dir)
         board_open(&mine.board, dir, process_setting(PLACE_ENV_SPILL));
     if (PM(Allgather)(&mine, (int)sizeof mine, ABI_BYTE, all, (int)sizeof mine, ABI_BYTE, twin) !=
         MPI_SUCCESS)
         return;
-    if (!know(all, size, rank, h))
+    if (!know_nodes(all, size, &nonce))
         return;
+    know(all, size, rank, nonce, h);
     find_eager(memory, size, rank);
     pair_calibrate();
 }
@@ -191,6 +177,8 @@ static void exchange(struct record_header *h, struct token *all, char *memory, i
 void pair_open(struct record_header *h)
 {
     int rank = 0, size = 0;
+    if (opened)
+        return;
     PM(Comm_rank)(ABI_COMM_WORLD, &rank);
     PM(Comm_size)(ABI_COMM_WORLD, &size);
     size_t bytes = (size_t)size * sizeof(struct token);
@@ -198,12 +186,12 @@ void pair_open(struct record_header *h)
     char *memory = pages_alloc(2 * (size_t)LADDER_BYTES);
     bool ready = all && memory && !nodes_open(&nodes, size, rank) && !clocks_reserve(size);
     /* Who has no memory says nothing, so that the others do not begin either. */
-    uint32_t who = ready ? together(h, size) : RECORD_TOGETHER_NOT;
-    if (who == RECORD_TOGETHER_NOT && h)
-        record_trouble(h, RECORD_TROUBLE_APART);
-    if (who == RECORD_TOGETHER_NEAR ? twin_borrow() : who == RECORD_TOGETHER_ALL && twin_make())
+    opened = ready && together(h, size);
+    twin = ABI_COMM_WORLD;
+    if (opened)
         exchange(h, all, memory, size, rank);
-    twin_give_back();
+    else if (h)
+        record_trouble(h, RECORD_TROUBLE_APART);
     pages_free(all, bytes);
     pages_free(memory, 2 * (size_t)LADDER_BYTES);
 }
@@ -211,10 +199,10 @@ void pair_open(struct record_header *h)
 void pair_close(void)
 {
     struct record_header *h = loupe_process.writer.header;
-    if (twin_known) {
+    if (twin_made) {
         twins_close();
         clocks_close(twin, h);
         PM(Comm_free)(&twin);
     }
-    twin_known = false;
+    twin_made = opened = false;
 }

@@ -30,9 +30,20 @@ void *shim_fortran_address(void *address, void *frame, uint32_t call, bool plain
 }
 
 static uint64_t init_began;
+static uint32_t in_init; /* the first MPI_Init has been called, and has not returned; */
+static bool init_over;   /* it has */
 
-void life_init_begin(void)
+/* Whoever hears that MPI is there may use MPI_COMM_WORLD, which we use until MPI_Init returns. */
+void life_initialized(int *flag)
 {
+    if (flag && __atomic_load_n(&in_init, __ATOMIC_ACQUIRE))
+        *flag = 0;
+}
+
+void life_init_begin(bool world)
+{
+    if (world && !init_over)
+        __atomic_store_n(&in_init, 1, __ATOMIC_RELEASE);
     loupe_process.hold = true; /* nothing is allocated until MPI has what it needs */
     init_began = clock_now();
     struct record_header *h = process_open() ? loupe_process.writer.header : NULL;
@@ -157,6 +168,8 @@ void life_init_end(int result, int level, void *address, uint32_t call)
         record_init(address, call);
         rank_has_begun(h, left);
     }
+    init_over |= result == MPI_SUCCESS;
+    __atomic_store_n(&in_init, 0, __ATOMIC_RELEASE);
     errno = saved;
 }
 
@@ -226,7 +239,7 @@ void life_finalize_begin(void)
         }
         clock_measure(h);
     }
-    pair_close(); /* collective, as pair_open is */
+    pair_close(); /* collective, if pair_open has made a communicator */
     if (h && h->mpi_phase == RECORD_MPI_INITIALIZED) {
         if (shim_world_known)
             PM(Group_free)(&shim_world);

@@ -81,7 +81,7 @@ struct mark_done {
 /* So it was. */
 void mark_needed(int16_t *vote);
 
-/* False: the other has never posted a long message without waiting for it. */
+/* False: the other has said nothing of any message between us. */
 HOT bool marks_there(const struct mark_table *t)
 {
     return t->theirs || !t->areas || __atomic_load_n(t->areas, __ATOMIC_RELAXED) != t->seen;

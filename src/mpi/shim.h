@@ -305,7 +305,8 @@ void waiting_drop(struct waiting *w, struct thread *t, const MPI_Request *reques
                   const MPI_Status *statuses, bool seen);
 
 /* Life (life.c). */
-void life_init_begin(void);
+void life_initialized(int *flag); /* as MPI_Initialized has set it */
+void life_init_begin(bool world); /* not: a session */
 /* `level` is what MPI_Init_thread provided. */
 void life_init_end(int result, int level, void *address, uint32_t call);
 void life_attach(void);

@@ -6,7 +6,7 @@ SPECIAL = {
 {head}
 {{
     uint32_t via = shim_via();
-    life_init_begin();
+    life_init_begin(true);
     int returned = NEXT(via, PMPI_Init, Init)({args});
     life_init_end(returned, MPI_THREAD_SINGLE, __builtin_return_address(0), CALL_Init);
     return returned;
@@ -16,10 +16,26 @@ SPECIAL = {
 {head}
 {{
     uint32_t via = shim_via();
-    life_init_begin();
+    life_init_begin(true);
     int returned = NEXT(via, PMPI_Init_thread, Init_thread)({args});
     life_init_end(returned, provided ? *provided : MPI_THREAD_SINGLE, __builtin_return_address(0),
                   CALL_Init_thread);
+    return returned;
+}}
+""",
+    "initialized": """\
+{head}
+{{
+    uint32_t via = shim_via();
+    struct event e;
+    bool recorded = BEGIN(&e, CALL_Initialized, true);
+    int returned = NEXT(via, PMPI_Initialized, Initialized)({args});
+    if (recorded) {{
+        event_end(&e);
+        event_settle(&e);
+        event_done(&e);
+    }}
+    life_initialized(flag);
     return returned;
 }}
 """,
@@ -44,7 +60,7 @@ SPECIAL = {
 {head}
 {{
     uint32_t via = shim_via();
-    life_init_begin();
+    life_init_begin(false);
     int returned = NEXT(via, PMPI_Session_init, Session_init)({args});
     life_session_begun(returned, session);
     return returned;

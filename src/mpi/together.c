@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,7 +17,6 @@
 enum {
     LISTING = 32768, /* bytes of a directory that are read at once */
     RANKS = 1 << 16, /* of a node; with more there is no talking */
-    MULTIPLE = 3,    /* as the segment has the level of threads */
     NAP_US = 500,
     SHORT_US = 1000 * 1000,     /* how long to wait for those who are not there, */
     LONG_US = 60 * 1000 * 1000, /* and for those who are still in MPI_Init: a crowded machine */
@@ -38,7 +36,6 @@ struct view {
     int size;
     int begun;                   /* processes that are in MPI_Init, or at its end, */
     int count;                   /* and ranks of these that can be counted on */
-    bool multiple;               /* one of those has MPI_THREAD_MULTIPLE */
     struct record_header *first; /* rank 0's, mapped; NULL: not seen */
 };
 
@@ -90,7 +87,6 @@ static void look_at(struct view *v, int directory, const char *name)
     if (known && __atomic_load_n(&h->ready, __ATOMIC_ACQUIRE) && !there[rank]) {
         there[rank] = 1;
         v->count++;
-        v->multiple |= h->thread_level == MULTIPLE;
     }
     if (known && rank == 0) {
         unmap_header(v->first);
@@ -120,7 +116,6 @@ static void look(struct view *v, struct record_header *own)
 {
     memset(there, 0, sizeof there);
     v->begun = v->count = 0;
-    v->multiple = false;
     look_into(v, getenv(PLACE_ENV_JOB_DIR));
     look_into(v, getenv(PLACE_ENV_SPILL));
     if (v->first)
@@ -128,24 +123,24 @@ static void look(struct view *v, struct record_header *own)
 }
 
 /* The first who says something in rank 0's word has said it for all. */
-static uint32_t settle(struct view *v, uint32_t answer)
+static bool settle(struct view *v, uint32_t answer)
 {
     uint32_t said = RECORD_TOGETHER_OPEN;
     if (!v->first)
-        return RECORD_TOGETHER_NOT;
+        return false;
     __atomic_compare_exchange_n(&v->first->together, &said, answer, false, __ATOMIC_ACQ_REL,
                                 __ATOMIC_ACQUIRE);
-    return said == RECORD_TOGETHER_OPEN ? answer : said;
+    return (said == RECORD_TOGETHER_OPEN ? answer : said) == RECORD_TOGETHER_ALL;
 }
 
-static uint32_t all_here(struct view *v, struct record_header *own)
+static bool all_here(struct view *v, struct record_header *own)
 {
     const struct timespec nap = {0, NAP_US * 1000};
     int waited = 0;
     do {
         look(v, own);
         if (v->count == v->size)
-            return settle(v, v->multiple ? RECORD_TOGETHER_ALL : RECORD_TOGETHER_NEAR);
+            return settle(v, RECORD_TOGETHER_ALL);
         if (v->first && __atomic_load_n(&v->first->together, __ATOMIC_ACQUIRE))
             return settle(v, RECORD_TOGETHER_NOT);
         syscall(SYS_nanosleep, &nap, NULL);
@@ -164,20 +159,19 @@ static int local_size(void)
     return value ? atoi(value) : 0;
 }
 
-uint32_t together(struct record_header *h, int size)
+bool together(struct record_header *h, int size)
 {
     int local = local_size();
-    bool said = getenv(PLACE_ENV_TOGETHER) != NULL;
     if (size == 1)
-        return h && h->thread_level < MULTIPLE ? RECORD_TOGETHER_NEAR : RECORD_TOGETHER_ALL;
+        return true;
     if (local && local < size)
-        return said ? RECORD_TOGETHER_ALL : RECORD_TOGETHER_NOT;
-    if (!local && said)
-        return RECORD_TOGETHER_ALL;
+        return getenv(PLACE_ENV_TOGETHER) != NULL;
+    if (!local && getenv(PLACE_ENV_TOGETHER))
+        return true;
     if (!h || size > RANKS)
-        return RECORD_TOGETHER_NOT;
+        return false;
     struct view v = {.size = size};
-    uint32_t answer = all_here(&v, h);
+    bool yes = all_here(&v, h);
     unmap_header(v.first);
-    return answer;
+    return yes;
 }

@@ -14,8 +14,9 @@
 
 #include "record/layout.h"
 
-/* One of enum record_together but OPEN, the same for all ranks that are watched. `h`: this rank's
- * header, with rank, size and level of threads; NULL: it has none. */
-uint32_t together(struct record_header *h, int size);
+#include <stdbool.h>
+
+/* `h`: this rank's header, with rank and size; NULL: it has none. */
+bool together(struct record_header *h, int size);
 
 #endif

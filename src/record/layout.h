@@ -69,12 +69,7 @@ enum record_clock {
 };
 
 /* Whether all ranks of the world are watched, so that they may talk among themselves. */
-enum record_together {
-    RECORD_TOGETHER_OPEN,
-    RECORD_TOGETHER_ALL,
-    RECORD_TOGETHER_NOT,
-    RECORD_TOGETHER_NEAR, /* all, on one node, and MPI is one thread's at a time in each */
-};
+enum record_together { RECORD_TOGETHER_OPEN, RECORD_TOGETHER_ALL, RECORD_TOGETHER_NOT };
 
 /* What is taken out of the times. */
 enum record_compensation {

@@ -37,6 +37,13 @@ def churn():
           segment_bytes(many))
 
 
+def polls():
+    """A thread uses the world as soon as it hears that MPI is there. Nothing of ours may be under way
+    on it then, or the one would get what is for the other, or wait for it for ever."""
+    for _ in range(3):
+        lt.monitor_checked("polls", 2)
+
+
 def living():
     run = lt.monitor_checked("threads", 1, "living", 200)
     run.expect("alone", "MPI_Sendrecv", {0: (200, 1600)}, sent={(0, 0): (200, 800)},
@@ -48,4 +55,4 @@ def living():
     lt.equal(others, [], "nothing had to be folded")
 
 
-lt.main(at_once, churn, living)
+lt.main(at_once, churn, living, polls)

@@ -245,6 +245,7 @@ void generate_bodies(struct generate *g)
         g->piece = g->bodies[i].piece;
         generate_actions(g, g->bodies[i].actions);
         asm_goto(&g->a, g->bodies[i].back);
+        generate_asides(g); /* there is room for so many only */
     }
 }
 

@@ -216,6 +216,7 @@ void generate_pieces(struct generate *g)
         g->piece.locked = true;
         uses(g);
         asm_goto(&g->a, g->piece.join);
+        generate_asides(g);
     }
     generate_bodies(g);
 }

@@ -290,7 +290,6 @@ int emit_points(const struct emit_point *points, size_t count, uint64_t at, uint
         return g.error;
     generate_asides(&g);
     generate_pieces(&g);
-    generate_asides(&g);
     generate_records(&g);
     generate_routines(&g);
     result->bytes = g.a.used;
