@@ -14,7 +14,7 @@ static void *ask(void *unused)
     for (; !there; sched_yield())
         MPI_Initialized(&there);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    /* What else is under way on the world comes after this on one rank, and before it on another. */
+    /* What else is under way on the world comes after this on one rank, before it on another. */
     usleep(100000 * (rank % 2));
     MPI_Allgather(&rank, 1, MPI_INT, all, 1, MPI_INT, MPI_COMM_WORLD);
     return unused;
